@@ -1,0 +1,258 @@
+"""The whole exception tree, one branch for whoever must act.
+
+::
+
+    FactorspecError
+    ├── DeclarationError        the developer: a model, decorator, path or binding is wrong
+    │   ├── UnknownField            a path names a field that the model does not have
+    │   ├── TracingError            Python logic on a symbolic value that cannot be recorded
+    │   ├── UnsupportedField        a field type that has no finite domain where one is needed
+    │   └── BindingError            parameters are missing, unknown or of the wrong shape
+    ├── DocumentError           the sender: a wire document or request is not well formed
+    │   ├── UnsupportedKeyword      a keyword, kind or version that cannot be enforced exactly
+    │   └── RequestTooLarge         a request is larger than the declared budget
+    ├── InfeasibleError         the data: no record can satisfy what was asked
+    │   ├── EmptyDomain             a slot has no value at all
+    │   ├── Unsatisfiable           the relations contradict each other (``conflict``: their names)
+    │   ├── TokenLimitTooSmall      the shortest valid record needs more tokens
+    │   └── TooLarge                proving feasibility exceeds the declared budget
+    ├── RecordError             the record: it breaks its schema or relations
+    └── EngineError             the operator: server, model or connection
+        ├── NotEnforced             the server did not enforce the spec
+        ├── MissingExtra            an optional dependency is not installed
+        ├── ModelNotFound           the model cannot be loaded
+        ├── Overloaded              no capacity now; try again
+        ├── Incomplete              decoding ended before the record was complete
+        └── ConnectionLost          the transport failed
+
+Every error has a ``code`` (stable, for programs), a sentence, and a list of ``problems``: all that
+is wrong at once, each with its place, the offending value and a hint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+
+_SHOWN_CHARS = 120
+
+
+def shown(value: object) -> str:
+    """``repr`` of a value, cut to a length that fits into one line."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: where, what, why, and what to do about it.
+
+    ``place`` is a JSON pointer (documents) or a field path (models); "" is the whole.
+    """
+
+    place: str
+    message: str
+    value: str | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.place or '(root)'}: {self.message}"
+        if self.value is not None:
+            text += f" (got {self.value})"
+        if self.hint is not None:
+            text += f". {self.hint}"
+        return text
+
+
+class FactorspecError(Exception):
+    """Base of all errors of this package.
+
+    Attributes:
+        code: stable identifier of the kind of error.
+        message: one sentence for people.
+        problems: everything that is wrong, in order; may be empty.
+    """
+
+    code: ClassVar[str] = "factorspec_error"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        self.message = message
+        self.problems = tuple(problems)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        if not self.problems:
+            return self.message
+        if len(self.problems) == 1:
+            return f"{self.message}: {self.problems[0]}"
+        lines = "".join(f"\n  - {problem}" for problem in self.problems)
+        return f"{self.message}:{lines}"
+
+    @property
+    def place(self) -> str | None:
+        """Place of the first problem, or None where no place is known."""
+        return self.problems[0].place if self.problems else None
+
+
+class DeclarationError(FactorspecError):
+    """A declaration in Python is wrong; the developer must change it."""
+
+    code = "declaration_error"
+
+
+class UnknownField(DeclarationError):
+    """A path names a field that the model does not have."""
+
+    code = "unknown_field"
+
+
+class TracingError(DeclarationError):
+    """A symbolic value was used in a way that cannot be recorded faithfully."""
+
+    code = "tracing_error"
+
+
+class UnsupportedField(DeclarationError):
+    """A field's type has no finite domain or no exact form where one is needed."""
+
+    code = "unsupported_field"
+
+
+class BindingError(DeclarationError):
+    """Parameters of a model are missing, unknown or of the wrong shape."""
+
+    code = "binding_error"
+
+
+class DocumentError(FactorspecError):
+    """A wire document or request is not well formed; the sender must change it."""
+
+    code = "document_error"
+
+
+class UnsupportedKeyword(DocumentError):
+    """A keyword, relation kind or version that cannot be enforced exactly."""
+
+    code = "unsupported_keyword"
+
+
+class RequestTooLarge(DocumentError):
+    """A request is larger than the declared budget."""
+
+    code = "request_too_large"
+
+
+class InfeasibleError(FactorspecError):
+    """No record can satisfy what was asked; the data must change."""
+
+    code = "infeasible"
+
+
+class EmptyDomain(InfeasibleError):
+    """A slot has no value at all."""
+
+    code = "empty_domain"
+
+
+class Unsatisfiable(InfeasibleError):
+    """The relations contradict each other.
+
+    Attributes:
+        conflict: names of relations that together have no solution.
+        minimal: True if every proper subset of ``conflict`` was shown to be satisfiable.
+    """
+
+    code = "unsatisfiable"
+
+    def __init__(
+        self,
+        message: str,
+        problems: Sequence[Problem] = (),
+        *,
+        conflict: Sequence[str] = (),
+        minimal: bool = True,
+    ) -> None:
+        self.conflict = tuple(conflict)
+        self.minimal = minimal
+        super().__init__(message, problems)
+
+
+class TokenLimitTooSmall(InfeasibleError):
+    """The shortest valid record needs more tokens than the request allows.
+
+    Attributes:
+        token_limit: tokens that were allowed.
+        shortest: tokens of the shortest valid record, or None where only a bound is known.
+    """
+
+    code = "token_limit_too_small"
+
+    def __init__(self, message: str, *, token_limit: int, shortest: int | None) -> None:
+        self.token_limit = token_limit
+        self.shortest = shortest
+        super().__init__(message)
+
+
+class TooLarge(InfeasibleError):
+    """Proving feasibility exceeds the declared budget of states, slots or time."""
+
+    code = "too_large"
+
+
+class RecordError(FactorspecError):
+    """A record breaks its schema or a relation."""
+
+    code = "record_error"
+
+
+class EngineError(FactorspecError):
+    """Server, model or connection; the operator must act."""
+
+    code = "engine_error"
+
+
+class NotEnforced(EngineError):
+    """The server did not confirm that it enforces the spec."""
+
+    code = "not_enforced"
+
+
+class MissingExtra(EngineError):
+    """An optional dependency is not installed; the message names the command."""
+
+    code = "missing_extra"
+
+
+class ModelNotFound(EngineError):
+    """The model cannot be found or loaded."""
+
+    code = "model_not_found"
+
+
+class Overloaded(EngineError):
+    """No capacity at the moment."""
+
+    code = "overloaded"
+
+
+class Incomplete(EngineError):
+    """Decoding ended before the record was complete.
+
+    Attributes:
+        partial: the text written so far.
+    """
+
+    code = "incomplete"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), *, partial: str = "") -> None:
+        self.partial = partial
+        super().__init__(message, problems)
+
+
+class ConnectionLost(EngineError):
+    """The transport failed."""
+
+    code = "connection_lost"
