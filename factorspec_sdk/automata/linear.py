@@ -1,0 +1,246 @@
+"""Linear values and their comparison with 0: sums of products of integers and open values.
+
+``Linear``: Σ coefficient · term + constant, where a term is any open value. ``Compare``: a linear
+value compared with 0. Both keep bounds, so that a comparison is decided as early as bounds decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+
+from factorspec_sdk.automata.nodes import (
+    Code,
+    Condition,
+    Known,
+    Mark,
+    NodeStore,
+    SlotValue,
+    ValueNode,
+    union_slots,
+)
+from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
+
+Term = tuple[ValueNode, int]
+
+
+class Linear(ValueNode):
+    """Σ coefficient · term + constant; ``poison``: it will be UNKNOWN unless a term turns out MISSING."""
+
+    __slots__ = ("constant", "poison", "terms")
+
+    def __init__(self, store: NodeStore, terms: tuple[Term, ...], constant: int, poison: bool) -> None:
+        lo, hi = _bounds(terms, constant)
+        nodes = [node for node, _ in terms]
+        definite = not poison and all(node.definite for node in nodes)
+        super().__init__(store, union_slots(nodes), lo, hi, definite, any(node.may_miss for node in nodes))
+        self.terms, self.constant, self.poison = terms, constant, poison
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        plain = self._without(slot, code)
+        if plain is not None:
+            return plain
+        terms = [(node.assign(slot, index, code), factor) for node, factor in self.terms]
+        return linear(self.store, terms, self.constant, self.poison)
+
+    def advanced(self, code: Code) -> ValueNode | None:
+        """Fast path of ``assign`` at slot 0 and ``moved`` by -1 in one; None where it does not apply."""
+        return self._without(0, code, -1)
+
+    def _without(self, slot: int, code: Code, shift: int = 0) -> ValueNode | None:
+        """Fast path: the slot enters as a plain number in one term, or not at all."""
+        if self.poison or type(code) is not int:
+            return None
+        kept, constant, bit = [], self.constant, 1 << slot
+        for term in self.terms:
+            node = term[0]
+            if not node.slots & bit:
+                kept.append((node.moved(shift), term[1]) if shift else term)
+            elif node.slots == bit and type(node) is SlotValue:
+                constant += term[1] * code
+            else:
+                return None
+        store = self.store
+        if not kept:
+            return store.known(constant)
+        terms = tuple(kept)
+        return store.intern((Linear, terms, constant, False), lambda: Linear(store, terms, constant, False))
+
+    def _at(self, shift: int) -> ValueNode:
+        terms = [(node.moved(shift), factor) for node, factor in self.terms]
+        return linear(self.store, terms, self.constant, self.poison)
+
+
+def linear(store: NodeStore, terms: Iterable[Term], constant: int = 0, poison: bool = False) -> ValueNode:
+    """The value Σ coefficient · term + constant, flattened, equal terms joined."""
+    total: dict[ValueNode, int] = {}
+    for node, factor in terms:
+        if isinstance(node, Known):
+            if node.code is Mark.MISSING:
+                return node
+            if node.number is None:
+                poison = True
+            else:
+                constant += factor * node.number
+        elif isinstance(node, Linear):
+            poison = poison or node.poison
+            constant += factor * node.constant
+            for inner, inner_factor in node.terms:
+                total[inner] = total.get(inner, 0) + factor * inner_factor
+        else:
+            total[node] = total.get(node, 0) + factor
+    kept = tuple((n, f) for n, f in sorted(total.items(), key=lambda t: t[0].slots) if f or not n.definite)
+    if poison and not any(node.may_miss for node, _ in kept):
+        return store.known(Mark.UNKNOWN)
+    if not kept:
+        return store.known(constant)
+    return store.intern((Linear, kept, constant, poison), lambda: Linear(store, kept, constant, poison))
+
+
+def _bounds(terms: Sequence[Term], constant: int) -> tuple[int | None, int | None]:
+    lo = hi = constant
+    for node, factor in terms:
+        if node.lo is None or node.hi is None:
+            return None, None
+        ends = (factor * node.lo, factor * node.hi)
+        lo += min(ends)
+        hi += max(ends)
+    return lo, hi
+
+
+class Compare(Condition):
+    """``value <op> 0`` with op in le, eq, ne."""
+
+    __slots__ = ("op", "value")
+
+    def __init__(self, store: NodeStore, op: str, value: ValueNode) -> None:
+        super().__init__(store, value.slots)
+        self.op, self.value = op, value
+
+    @property
+    def crisp(self) -> bool:
+        return self.value.definite
+
+    def _residual(self, slot: int, index: int, code: Code) -> Condition:
+        return _decide(self.store, self.op, self.value.assign(slot, index, code))
+
+    def _advance(self, index: int, code: Code) -> Condition:
+        value = self.value
+        fast = value.advanced(code) if isinstance(value, Linear) else None
+        return super()._advance(index, code) if fast is None else _decide(self.store, self.op, fast)
+
+    def _at(self, shift: int) -> Condition:
+        return _decide(self.store, self.op, self.value.moved(shift))
+
+    def allowed(self, slot: int, domain: Domain) -> int | None:
+        """By bounds of the other terms; exact where ``slot`` is all that is open."""
+        codes = (
+            domain
+            if isinstance(domain, IntRange)
+            else domain.codes
+            if isinstance(domain, StepDomain)
+            else None
+        )
+        found = self._split(slot) if codes is not None else None
+        if codes is None or found is None:
+            return None
+        factor, lo, hi = found
+        full = (1 << len(codes)) - 1
+        if self.op == "ne":
+            return full if lo != hi else full & ~_run(*solve_equal(factor, lo, codes))
+        first, last = solve_at_most(factor, lo, codes)
+        if self.op == "eq":  # factor·x + lo <= 0 <= factor·x + hi
+            other = solve_at_most(-factor, -hi, codes)
+            first, last = max(first, other[0]), min(last, other[1])
+        return _run(first, last)
+
+    def _split(self, slot: int) -> tuple[int, int, int] | None:
+        """(coefficient of the slot's plain value, least and most of the rest), if that is how it enters."""
+        value = self.value
+        if isinstance(value, SlotValue):
+            return (1, 0, 0) if value.definite else None
+        if not isinstance(value, Linear) or value.poison:
+            return None
+        factor, lo, hi = 0, value.constant, value.constant
+        for node, coefficient in value.terms:
+            if not node.slots >> slot & 1:
+                if not node.definite or node.lo is None or node.hi is None:
+                    return None
+                ends = (coefficient * node.lo, coefficient * node.hi)
+                lo, hi = lo + min(ends), hi + max(ends)
+            elif isinstance(node, SlotValue) and node.definite:
+                factor = coefficient
+            else:
+                return None
+        return factor, lo, hi
+
+
+def _run(first: int, last: int) -> int:
+    """Bit mask of the indices first..last."""
+    return ((1 << (last - first + 1)) - 1) << first if first <= last else 0
+
+
+def solve_at_most(factor: int, constant: int, codes: IntRange) -> tuple[int, int]:
+    """Indices (first, last) of the codes x with ``factor · x + constant <= 0``; none if first > last."""
+    if factor > 0:
+        return 0, min((-constant // factor - codes.lo) // codes.step, len(codes) - 1)
+    least = -(constant // factor)  # constant / -factor, rounded up
+    return max(-((codes.lo - least) // codes.step), 0), len(codes) - 1
+
+
+def solve_equal(factor: int, constant: int, codes: IntRange) -> tuple[int, int]:
+    """Index interval of the one code x with ``factor · x + constant = 0``; (1, 0) if there is none."""
+    at = None if constant % factor else codes.index_of_code(-constant // factor)
+    return (1, 0) if at is None else (at, at)
+
+
+def compare(store: NodeStore, op: str, left: ValueNode, right: ValueNode) -> Condition:
+    """``left <op> right`` on numbers; null and absent make it UNKNOWN, MISSING makes it FALSE."""
+    match op:
+        case "le" | "eq" | "ne":
+            return _decide(store, op, linear(store, [(left, 1), (right, -1)]))
+        case "lt":
+            return _decide(store, "le", linear(store, [(left, 1), (right, -1)], 1))
+        case "ge":
+            return _decide(store, "le", linear(store, [(right, 1), (left, -1)]))
+        case _:
+            return _decide(store, "le", linear(store, [(right, 1), (left, -1)], 1))
+
+
+def _decide(store: NodeStore, op: str, value: ValueNode) -> Condition:
+    if isinstance(value, Known):
+        if value.number is None:
+            return store.false if value.code is Mark.MISSING else store.unknown
+        return store.truth(_test(op, value.number))
+    if value.definite and value.lo is not None and value.hi is not None:
+        early = _by_bounds(op, value.lo, value.hi)
+        if early is not None:
+            return store.truth(early)
+    value = _reduced(store, op, value)
+    if op == "eq" and isinstance(value, Linear) and value.definite and _indivisible(value):
+        return store.false
+    return store.intern((Compare, op, value), lambda: Compare(store, op, value))
+
+
+def _test(op: str, number: int) -> bool:
+    return number <= 0 if op == "le" else (number == 0) is (op == "eq")
+
+
+def _by_bounds(op: str, lo: int, hi: int) -> bool | None:
+    if op == "le":
+        return True if hi <= 0 else False if lo > 0 else None
+    if lo > 0 or hi < 0:
+        return op == "ne"
+    return None
+
+
+def _indivisible(value: Linear) -> bool:
+    return value.constant % gcd(*(factor for _, factor in value.terms)) != 0
+
+
+def _reduced(store: NodeStore, op: str, value: ValueNode) -> ValueNode:
+    """One spelling for equal comparisons: for eq and ne the first coefficient is positive."""
+    if op == "le" or not isinstance(value, Linear) or value.terms[0][1] > 0:
+        return value
+    terms = [(node, -factor) for node, factor in value.terms]
+    return linear(store, terms, -value.constant, value.poison)

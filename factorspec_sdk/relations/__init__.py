@@ -1,0 +1,35 @@
+"""Relation kinds. The closed union ``Relation`` is the only list of them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from factorspec_sdk.relations.all_different import AllDifferent
+from factorspec_sdk.relations.count import Count
+from factorspec_sdk.relations.element import Element
+from factorspec_sdk.relations.expressions import Expr
+from factorspec_sdk.relations.implies import Implies
+from factorspec_sdk.relations.intension import Intension
+from factorspec_sdk.relations.ordered import Ordered
+from factorspec_sdk.relations.slide import Slide
+from factorspec_sdk.relations.sum import Sum
+from factorspec_sdk.relations.table import Table
+
+Relation = Annotated[
+    AllDifferent | Count | Element | Implies | Intension | Ordered | Slide | Sum | Table,
+    Field(discriminator="kind"),
+]
+
+__all__ = [
+    "AllDifferent",
+    "Count",
+    "Element",
+    "Expr",
+    "Implies",
+    "Intension",
+    "Ordered",
+    "Relation",
+    "Slide",
+    "Sum",
+    "Table",
+]

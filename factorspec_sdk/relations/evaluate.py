@@ -1,0 +1,226 @@
+"""What expressions mean on a concrete record: the definition that everything compiled is tested against.
+
+Truth is three-valued (True, False, None = unknown), as in SQL's CHECK. See ``expressions.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
+from factorspec_sdk.relations.expressions import Const, Expr, Fold, In, Item, Length, Lookup, Member, Op, Ref
+from factorspec_sdk.relations.view import Quantity, Special, View, quantity
+
+Truth = bool | None
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__,
+}  # fmt: skip
+
+
+def value_of(expr: Expr, view: View) -> Quantity:
+    """The value of an expression; conditions give a bool, unknown ones ``UNKNOWN``."""
+    match expr:
+        case Ref():
+            return _ref(view.one(expr.ref)[1])
+        case Const():
+            return constant(expr)
+        case Length():
+            items = view.items(expr.of)
+            return Quantity(Special.UNKNOWN) if items is None else Quantity(len(items), "int")
+        case Lookup():
+            return _lookup(expr, view)
+        case Item():
+            return _item(expr, view)
+        case Fold() if expr.op in ("sum", "count", "min", "max"):
+            return _fold_value(expr, view)
+        case Op() if expr.op in ("add", "sub", "mul", "neg", "abs"):
+            return _arithmetic(expr.op, [value_of(arg, view) for arg in expr.args])
+        case Op() if expr.op == "if":
+            return _choose(expr, view)
+        case _:
+            truth = truth_of(expr, view)
+            return Quantity(Special.UNKNOWN) if truth is None else Quantity(truth, "bool")
+
+
+def truth_of(expr: Expr, view: View) -> Truth:
+    """The truth of a condition; a value counts as true where it is the boolean ``true``."""
+    match expr:
+        case Op() if expr.op in ("and", "or", "not", "implies"):
+            return _logic(expr.op, [partial(truth_of, arg, view) for arg in expr.args])
+        case Op() if expr.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+            return compare(expr.op, value_of(expr.args[0], view), value_of(expr.args[1], view))
+        case In():
+            subject = value_of(expr.arg, view)
+            return _logic("or", [partial(compare, "eq", subject, constant(c)) for c in expr.values])
+        case Member():
+            return _member(expr, view)
+        case Fold() if expr.op in ("every", "some"):
+            return _fold_truth(expr, view)
+        case _:
+            code = value_of(expr, view).code
+            return code if isinstance(code, bool) else False if code is Special.MISSING else None
+
+
+def constant(const: Const) -> Quantity:
+    """The value of a constant."""
+    found = quantity(const.const)
+    return found if const.type is None else Quantity(encode_scalar(const.const, const.type), const.type)
+
+
+def compare(op: str, left: Quantity, right: Quantity) -> Truth:
+    """Truth of a comparison of two values."""
+    a, b = left.as_type(right), right.as_type(left)
+    if a is Special.MISSING or b is Special.MISSING:
+        return False
+    if {a, b} & {Special.ABSENT, Special.UNKNOWN}:
+        return None
+    if isinstance(a, Special) or isinstance(b, Special):
+        return op == "ne" if op in ("eq", "ne") else None
+    if op == "eq" or op == "ne":
+        return (typed_key(a) == typed_key(b)) is (op == "eq")
+    if not (_is_number(a) and _is_number(b)):
+        return None
+    assert isinstance(a, int) and isinstance(b, int)
+    return _COMPARE[op](a, b)
+
+
+def all_of(truths: Iterable[Truth]) -> Truth:
+    """Three-valued conjunction."""
+    result: Truth = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is None:
+            result = None
+    return result
+
+
+def _is_number(code: Scalar) -> bool:
+    return isinstance(code, int) and not isinstance(code, bool)
+
+
+def _ref(value: object) -> Quantity:
+    return Quantity(value) if isinstance(value, Special) else quantity(value)
+
+
+def _logic(op: str, args: Sequence[Callable[[], Truth]]) -> Truth:
+    if op == "and":
+        return all_of(arg() for arg in args)
+    if op == "or":
+        return _negate(all_of(_negate(arg()) for arg in args))
+    if op == "not":
+        return _negate(args[0]())
+    return _negate(all_of([args[0](), _negate(args[1]())]))
+
+
+def _negate(truth: Truth) -> Truth:
+    return None if truth is None else not truth
+
+
+def _arithmetic(op: str, args: Sequence[Quantity]) -> Quantity:
+    codes = [arg.code for arg in args]
+    if Special.MISSING in codes:
+        return Quantity(Special.MISSING)
+    numbers = [code for code in codes if isinstance(code, int) and not isinstance(code, bool)]
+    if len(numbers) < len(codes):
+        return Quantity(Special.UNKNOWN)
+    return Quantity(_compute(op, numbers), _result_type(op, args))
+
+
+def _compute(op: str, numbers: Sequence[int]) -> int:
+    match op:
+        case "add":
+            return sum(numbers)
+        case "sub":
+            return numbers[0] - numbers[1]
+        case "mul":
+            return numbers[0] * numbers[1]
+        case "neg":
+            return -numbers[0]
+        case _:
+            return abs(numbers[0])
+
+
+def _result_type(op: str, args: Sequence[Quantity]) -> CodeType:
+    moments: list[CodeType] = [arg.type for arg in args if arg.type == "date" or arg.type == "time"]
+    return moments[0] if len(moments) == 1 and op in ("add", "sub") else "int"
+
+
+def _choose(expr: Op, view: View) -> Quantity:
+    truth = truth_of(expr.args[0], view)
+    if truth is None:
+        return Quantity(Special.UNKNOWN)
+    return value_of(expr.args[1] if truth else expr.args[2], view)
+
+
+def _key(parts: Sequence[Expr], view: View) -> tuple[list[Quantity], Special | None]:
+    found = [value_of(part, view) for part in parts]
+    codes = [part.code for part in found]
+    if Special.MISSING in codes:
+        return found, Special.MISSING
+    return found, Special.UNKNOWN if any(isinstance(code, Special) for code in codes) else None
+
+
+def _matches(key: Sequence[Quantity], row: Sequence[Scalar]) -> bool:
+    return all(compare("eq", part, quantity(cell)) is True for part, cell in zip(key, row, strict=False))
+
+
+def _member(expr: Member, view: View) -> Truth:
+    key, trouble = _key(expr.key, view)
+    if trouble is not None:
+        return False if trouble is Special.MISSING else None
+    return any(_matches(key, row) for row in view.tables[expr.table]) is expr.allow
+
+
+def _lookup(expr: Lookup, view: View) -> Quantity:
+    key, trouble = _key(expr.key, view)
+    if trouble is not None:
+        return Quantity(trouble)
+    for row in view.tables[expr.table]:
+        if _matches(key, row):
+            return quantity(row[-1])
+    return Quantity(Special.MISSING)
+
+
+def _item(expr: Item, view: View) -> Quantity:
+    at = value_of(expr.index, view).code
+    if at is Special.MISSING:
+        return Quantity(Special.MISSING)
+    if not isinstance(at, int) or isinstance(at, bool):
+        return Quantity(Special.UNKNOWN)
+    fields = [value for path in expr.of for _, value in view.resolve(path)]
+    return quantity(fields[at]) if 0 <= at < len(fields) else Quantity(Special.MISSING)
+
+
+def _chosen(expr: Fold, view: View) -> list[View] | None:
+    items = view.items(expr.over)
+    if items is None:
+        return None
+    views = [view.bind(expr.bound, item, path) for path, item in items]
+    return views if expr.where is None else [v for v in views if truth_of(expr.where, v) is True]
+
+
+def _fold_truth(expr: Fold, view: View) -> Truth:
+    views = _chosen(expr, view)
+    if views is None:
+        return None
+    return _logic("and" if expr.op == "every" else "or", [partial(truth_of, expr.body, v) for v in views])
+
+
+def _fold_value(expr: Fold, view: View) -> Quantity:
+    views = _chosen(expr, view)
+    if views is None:
+        return Quantity(Special.UNKNOWN)
+    if expr.op == "count":
+        return Quantity(sum(truth_of(expr.body, v) is True for v in views), "int")
+    found = [value_of(expr.body, v) for v in views]
+    if any(value.code is Special.MISSING for value in found):
+        return Quantity(Special.MISSING)
+    numbers = [(v.code, v.type) for v in found if isinstance(v.code, int) and not isinstance(v.code, bool)]
+    if expr.op == "sum":
+        return Quantity(sum(code for code, _ in numbers), "int")
+    if not numbers:
+        return Quantity(Special.UNKNOWN)
+    return Quantity(*(min(numbers) if expr.op == "min" else max(numbers)))

@@ -1,0 +1,430 @@
+"""Lowering: from a relation's wire form to conditions on the slots of an unrolled record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from factorspec_sdk.automata.linear import compare, linear
+from factorspec_sdk.automata.logic import (
+    as_bool,
+    choose,
+    conjunction,
+    disjunction,
+    extreme,
+    indicator,
+    is_true,
+    magnitude,
+    negation,
+    occurs,
+    or_zero,
+    product,
+    same,
+)
+from factorspec_sdk.automata.nodes import Condition, Known, Mark, NodeStore, SlotValue, ValueNode
+from factorspec_sdk.automata.tables import Lookup as LookupNode
+from factorspec_sdk.automata.tables import item_at, lookup, membership
+from factorspec_sdk.automata.tries import Trie, build_trie
+from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
+from factorspec_sdk.fields.paths import EVERY, parse_path
+from factorspec_sdk.relations.expressions import (
+    Const,
+    Expr,
+    Fold,
+    In,
+    Item,
+    Length,
+    Lookup,
+    Member,
+    Op,
+    Ref,
+    roots,
+)
+from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, walk
+from factorspec_sdk.relations.view import quantity
+
+Tables = Mapping[str, Sequence[Sequence[Scalar]]]
+_NUMBERS = ("int", "date", "time")
+_ARITHMETIC = ("add", "sub", "mul", "neg", "abs")
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """One object instance and the binders in force. Does not change anything but the store.
+
+    tries: cache of table tries by (table, column order, column types, leaf column), shared by a spec.
+    """
+
+    store: NodeStore
+    here: Part
+    tables: Tables
+    tries: dict[object, Trie]
+    binders: Mapping[str, Part]
+
+    # -- fields -----------------------------------------------------------------------------------
+
+    def parts(self, path: str) -> list[Part]:
+        """The parts a path names, in writing order. Negative indices are not allowed here."""
+        found = parse_path(path, tuple(self.binders))
+        root = self.here if found.root == "$" else self.binders[found.root]
+        return list(walk(root, found.segments))
+
+    def leaves(self, path: str) -> list[LeafPart]:
+        """The finite scalars a path names, in writing order."""
+        return [part for part in self.parts(path) if isinstance(part, LeafPart)]
+
+    def fields(self, path: str) -> list[ValueNode]:
+        """The values of ``leaves``."""
+        return [self.leaf(part) for part in self.leaves(path)]
+
+    def leaf(self, part: Part) -> ValueNode:
+        """The value of one part: a scalar's code; null or a compound for a nullable object."""
+        if isinstance(part, LeafPart):
+            return self.store.slot(part.slot, part.domain, part.optional)
+        if isinstance(part, NullablePart):
+            there, null = occurs(self.store, (part.slot, 1)), occurs(self.store, (part.slot, 0))
+            absent = choose(self.store, null, self.store.known(None), self.store.known(Mark.ABSENT))
+            return choose(self.store, there, self.store.known(Mark.COMPOUND), absent)
+        return self.store.known(Mark.COMPOUND)
+
+    def list_at(self, path: str) -> ListPart | None:
+        """The list that a path names, or None if there is no such list."""
+        for part in self.parts(path):
+            while isinstance(part, NullablePart):
+                part = part.inner
+            if isinstance(part, ListPart):
+                return part
+        return None
+
+    def items(self, path: str) -> tuple[list[tuple[Part, Condition]], Condition] | None:
+        """((item, its presence) .., presence of the list), or None if there is no such list."""
+        part = self.list_at(path)
+        if part is None:
+            return None
+        items = [(item, occurs(self.store, part.item_presence(k))) for k, item in enumerate(part.items)]
+        return items, occurs(self.store, part.presence)
+
+    def over_items(
+        self,
+        part: ListPart,
+        names: Sequence[str],
+        exprs: Sequence[Expr],
+        make: Callable[[Lowering, int], Condition],
+    ) -> list[Condition]:
+        """``make(lowering with names bound, number of the first item)`` for each run of items.
+
+        Items have the same shape, so where ``exprs``, all that ``make`` lowers, speak of the bound items
+        alone, the condition is made once and moved along.
+        """
+        width, conditions = len(names), list[Condition]()
+        closed = all(root in names for expr in exprs for root in roots(expr))
+        made: dict[tuple[tuple[bool, bool], ...], tuple[int, Condition]] = {}
+        for at in range(len(part.items) - width + 1):
+            optional = tuple(
+                (part.item_presence(k) is None, part.more[k] is None) for k in range(at, at + width)
+            )
+            template = made.get(optional)
+            if closed and template is not None and self._own(part, template[0], width, template[1]):
+                conditions.append(template[1].moved(part.starts[at] - part.starts[template[0]]))
+                continue
+            inner = self
+            for name, item in zip(names, part.items[at : at + width], strict=True):
+                inner = inner.bind(name, item)
+            made[optional] = at, make(inner, at)
+            if made[optional][1].slots and made[optional][1].movable:
+                made[optional][1].relative()
+            conditions.append(made[optional][1])
+        return conditions
+
+    def _own(self, part: ListPart, at: int, width: int, condition: Condition) -> bool:
+        """True if the condition reads only slots of items at.. (with the slots deciding on them)."""
+        # equal patterns of ``more`` (the caller's key) make equal distances between the items of a run
+        first = part.starts[at] - (part.more[at] is not None)
+        last = part.starts[at + width] - (at + width < len(part.items) and part.more[at + width] is not None)
+        inside = ((1 << (last - first)) - 1) << first
+        return condition.movable and not condition.slots & ~inside
+
+    def bind(self, name: str, item: Part) -> Lowering:
+        """This lowering with one more bound item."""
+        return replace(self, binders={**self.binders, name: item})
+
+    def reference(self, path: str) -> ValueNode:
+        """The value of a single field, by a path that may count from the end of lists."""
+        found = parse_path(path, tuple(self.binders))
+        root = self.here if found.root == "$" else self.binders[found.root]
+        segments = found.segments
+        at = next((i for i, s in enumerate(segments) if isinstance(s, int) and s < 0), None)
+        if at is None:
+            parts = list(walk(root, segments))
+            return self.leaf(parts[0]) if parts else self.store.known(Mark.ABSENT)
+        for part in walk(root, segments[:at]):
+            while isinstance(part, NullablePart):
+                part = part.inner
+            if isinstance(part, ListPart):
+                offset = segments[at]
+                assert isinstance(offset, int)
+                return self._from_end(part, offset, segments[at + 1 :])
+        return self.store.known(Mark.ABSENT)
+
+    def _from_end(self, part: ListPart, offset: int, rest: tuple[object, ...]) -> ValueNode:
+        """The field of the item that is ``offset`` from the end, whatever the length turns out to be."""
+        value: ValueNode = self.store.known(Mark.ABSENT)
+        for last in range(len(part.items)):
+            target = last + 1 + offset
+            there: ValueNode = self.store.known(Mark.ABSENT)
+            if target >= 0:
+                inner = replace(self, here=part.items[target], binders={})
+                there = inner.reference(_path_text(rest))
+            value = choose(self.store, occurs(self.store, part.item_presence(last)), there, value)
+        return value
+
+    # -- types ------------------------------------------------------------------------------------
+
+    def type_of(self, expr: Expr) -> CodeType | None:
+        """What an expression's value is; None where it is not known or mixed."""
+        match expr:
+            case Ref():
+                node = self.reference(expr.ref)
+                return _slot_type(node)
+            case Const():
+                return expr.type or quantity(expr.const).type
+            case Lookup():
+                cells = [row[-1] for row in self.tables[expr.table] if row[-1] is not None]
+                return quantity(cells[0]).type if cells else None
+            case Item():
+                types = {part.domain.code_type for path in expr.of for part in self.leaves(path)}
+                return types.pop() if len(types) == 1 else None
+            case Op() if expr.op in ("add", "sub"):
+                moments = [t for t in map(self.type_of, expr.args) if t in ("date", "time")]
+                return moments[0] if len(moments) == 1 else "int"
+            case Op() if expr.op == "if":
+                return self.type_of(expr.args[1]) or self.type_of(expr.args[2])
+            case Fold() if expr.op in ("min", "max"):
+                found = self.items(expr.over)
+                return (
+                    self.bind(expr.bound, found[0][0][0]).type_of(expr.body) if found and found[0] else None
+                )
+            case Length() | Fold():
+                return "int" if isinstance(expr, Length) or expr.op in ("sum", "count") else "bool"
+            case Op() if expr.op in _ARITHMETIC:
+                return "int"
+            case _:
+                return "bool"
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def value(self, expr: Expr, want: CodeType | None = None) -> ValueNode:
+        """The value of an expression; texts are read as ``want`` where that is a date or a time."""
+        store = self.store
+        match expr:
+            case Ref():
+                return self.reference(expr.ref)
+            case Const():
+                return store.known(encode_scalar(expr.const, expr.type or want))
+            case Length():
+                return self._length(expr)
+            case Lookup():
+                keys, trie = self._keyed(expr.table, expr.key, want)
+                return lookup(store, trie, keys)
+            case Item():
+                values = tuple(node for path in expr.of for node in self.fields(path))
+                return item_at(store, self.value(expr.index), values)
+            case Fold() if expr.op in ("sum", "count", "min", "max"):
+                return self._fold_value(expr, want)
+            case Op() if expr.op in _ARITHMETIC:
+                inner = next((t for t in map(self.type_of, expr.args) if t in ("date", "time")), want)
+                return self._arithmetic(expr.op, [self.value(arg, inner) for arg in expr.args])
+            case Op() if expr.op == "if":
+                yes, no = self.value(expr.args[1], want), self.value(expr.args[2], want)
+                return choose(store, self.condition(expr.args[0]), yes, no)
+            case _:
+                return as_bool(store, self.condition(expr))
+
+    def _arithmetic(self, op: str, args: list[ValueNode]) -> ValueNode:
+        match op:
+            case "add":
+                return linear(self.store, [(arg, 1) for arg in args])
+            case "sub":
+                return linear(self.store, [(args[0], 1), (args[1], -1)])
+            case "neg":
+                return linear(self.store, [(args[0], -1)])
+            case "mul":
+                return product(self.store, args[0], args[1])
+            case _:
+                return magnitude(self.store, args[0])
+
+    def _length(self, expr: Length) -> ValueNode:
+        found = self.items(expr.of)
+        if found is None:
+            return self.store.known(Mark.UNKNOWN)
+        items, there = found
+        total = linear(self.store, [(indicator(self.store, presence), 1) for _, presence in items])
+        return choose(self.store, there, total, self.store.known(Mark.UNKNOWN))
+
+    def _fold_value(self, expr: Fold, want: CodeType | None) -> ValueNode:
+        found = self.items(expr.over)
+        store = self.store
+        if found is None:
+            return store.known(Mark.UNKNOWN)
+        items, there = found
+        values = [self._summand(expr, item, presence, want) for item, presence in items]
+        if expr.op in ("sum", "count"):
+            total = linear(store, [(value, 1) for value in values])
+        else:
+            total = extreme(store, 1 if expr.op == "min" else -1, values)
+        return choose(store, there, total, store.known(Mark.UNKNOWN))
+
+    def _summand(self, expr: Fold, item: Part, presence: Condition, want: CodeType | None) -> ValueNode:
+        store, inner = self.store, self.bind(expr.bound, item)
+        included = inner.included(expr, presence)
+        if expr.op == "count":
+            return indicator(store, conjunction(store, [included, inner.condition(expr.body)]))
+        value = inner.value(expr.body, want)
+        if expr.op == "sum":
+            return choose(store, included, or_zero(store, value), store.known(0))
+        return choose(store, included, value, store.known(Mark.ABSENT))
+
+    def included(self, expr: Fold, presence: Condition) -> Condition:
+        """The item occurs and its filter is true (an unknown filter leaves it out)."""
+        if expr.where is None:
+            return presence
+        chosen = compare(
+            self.store, "eq", indicator(self.store, self.condition(expr.where)), self.store.known(1)
+        )
+        return conjunction(self.store, [presence, chosen])
+
+    # -- conditions -------------------------------------------------------------------------------
+
+    def condition(self, expr: Expr) -> Condition:
+        """The truth of an expression."""
+        store = self.store
+        match expr:
+            case Op() if expr.op in ("eq", "ne", "lt", "le", "gt", "ge"):
+                return self._comparison(expr.op, expr.args[0], expr.args[1])
+            case Op() if expr.op in ("and", "or"):
+                parts = [self.condition(arg) for arg in expr.args]
+                return conjunction(store, parts) if expr.op == "and" else disjunction(store, parts)
+            case Op() if expr.op == "not":
+                return negation(store, self.condition(expr.args[0]))
+            case Op() if expr.op == "implies":
+                return self.implication(self.condition(expr.args[0]), self.condition(expr.args[1]))
+            case In():
+                return self._one_of(expr)
+            case Member():
+                keys, trie = self._keyed(expr.table, expr.key, None, lookup_leaf=False)
+                return membership(store, trie, keys, expr.allow)
+            case Fold() if expr.op in ("every", "some"):
+                return self._fold_condition(expr)
+            case _:
+                return is_true(store, self.value(expr))
+
+    def implication(self, condition: Condition, consequence: Condition) -> Condition:
+        """Three-valued material implication."""
+        return disjunction(self.store, [negation(self.store, condition), consequence])
+
+    def compared(self, op: str, left: ValueNode, right: ValueNode) -> Condition:
+        """A comparison of two values; equality of numbers that cannot be null is linear."""
+        if op not in ("eq", "ne") or (_is_number(left) and _is_number(right)):
+            return compare(self.store, op, left, right)
+        return same(self.store, left, right, op == "eq")
+
+    def comparison_with(self, op: str, left: ValueNode, left_type: CodeType | None, right: Expr) -> Condition:
+        """A comparison of a value of known type with an expression."""
+        return self.compared(op, left, self.value(right, left_type))
+
+    def _comparison(self, op: str, left: Expr, right: Expr) -> Condition:
+        types = (self.type_of(left), self.type_of(right))
+        want = next((t for t in types if t in ("date", "time")), None)
+        return self.compared(op, self.value(left, want), self.value(right, want))
+
+    def _one_of(self, expr: In) -> Condition:
+        kind = self.type_of(expr.arg)
+        subject = self.value(expr.arg)
+        constants = [self.store.known(encode_scalar(c.const, c.type or kind)) for c in expr.values]
+        return disjunction(self.store, [self.compared("eq", subject, c) for c in constants])
+
+    def _fold_condition(self, expr: Fold) -> Condition:
+        part = self.list_at(expr.over)
+        store = self.store
+        if part is None:
+            return store.unknown
+        there = occurs(store, part.presence)
+
+        def one(inner: Lowering, at: int) -> Condition:
+            included = inner.included(expr, occurs(store, part.item_presence(at)))
+            body = inner.condition(expr.body)
+            return self.implication(included, body) if every else conjunction(store, [included, body])
+
+        every = expr.op == "every"
+        spoken = [expr.body] if expr.where is None else [expr.body, expr.where]
+        parts = self.over_items(part, [expr.bound], spoken, one)
+        whole = conjunction(store, parts) if every else disjunction(store, parts)
+        if there is store.true:
+            return whole
+        missing = conjunction(store, [negation(store, there), store.unknown])
+        return disjunction(store, [conjunction(store, [there, whole]), missing])
+
+    # -- tables -----------------------------------------------------------------------------------
+
+    def _keyed(
+        self, table: str, key: Sequence[Expr], want: CodeType | None, *, lookup_leaf: bool = True
+    ) -> tuple[tuple[ValueNode, ...], Trie]:
+        types = [self.type_of(part) for part in key]
+        nodes = [self.value(part) for part in key]
+        return self.keyed(table, nodes, types, want, lookup_leaf=lookup_leaf)
+
+    def keyed(
+        self,
+        table: str,
+        nodes: Sequence[ValueNode],
+        types: Sequence[CodeType | None],
+        want: CodeType | None = None,
+        *,
+        lookup_leaf: bool,
+    ) -> tuple[tuple[ValueNode, ...], Trie]:
+        """Keys in writing order of their last slots, and the table's trie in that column order."""
+        order = tuple(sorted(range(len(nodes)), key=lambda i: nodes[i].slots.bit_length()))
+        leaf = len(nodes) if lookup_leaf else None
+        cache_key = (id(self.tables[table]), order, tuple(types), leaf, want if lookup_leaf else None)
+        trie = self.tries.get(cache_key)
+        if trie is None:
+            columns = [*types, want]
+            rows = [
+                tuple(encode_scalar(cell, kind) for cell, kind in zip(row, columns, strict=False))
+                for row in self.tables[table]
+            ]
+            trie = self.tries[cache_key] = build_trie(rows, order, leaf)
+        return tuple(nodes[i] for i in order), trie
+
+
+def _slot_type(node: ValueNode) -> CodeType | None:
+    if isinstance(node, SlotValue):
+        return node.domain.code_type
+    for attribute in ("yes", "no"):
+        inner = getattr(node, attribute, None)
+        if isinstance(inner, ValueNode):
+            found = _slot_type(inner)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_number(node: ValueNode) -> bool:
+    """True if the value, where there is one, is a number and not null."""
+    if isinstance(node, SlotValue):
+        return not node.nullable
+    if isinstance(node, Known):
+        return node.number is not None
+    if isinstance(node, LookupNode):
+        return node.lo is not None
+    return node.definite or type(node).__name__ in ("Linear", "Product", "Magnitude", "Extreme")
+
+
+def _path_text(segments: tuple[object, ...]) -> str:
+    from factorspec_sdk.fields.paths import FieldPath
+
+    kept = tuple(s for s in segments if isinstance(s, int | str) or s is EVERY)
+    return str(FieldPath("$", kept))
+
+
+__all__ = ["Lowering", "ObjectPart", "Tables"]

@@ -1,0 +1,142 @@
+"""A concrete record as relations see it: paths resolved to values, values turned into codes."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
+from factorspec_sdk.fields.paths import EVERY, FieldPath, Segment, parse_path
+
+Tables = Mapping[str, Sequence[Sequence[Scalar]]]
+
+
+class Special(Enum):
+    """Results that are no JSON value.
+
+    ABSENT: the field is not there (below a null object, beyond a list's end).
+    UNKNOWN: arithmetic on null or on an absent field.
+    MISSING: a lookup without a row, or a position outside a list.
+    COMPOUND: an object or a list; it equals no scalar.
+    """
+
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+    MISSING = "missing"
+    COMPOUND = "compound"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A code and what it stands for; ``type`` is None for null, mixed and special ones."""
+
+    code: Scalar | Special
+    type: CodeType | None = None
+
+    def as_type(self, other: Quantity) -> Scalar | Special:
+        """The code, read as a date or time where ``other`` is one and this is a text."""
+        if self.type == "text" and isinstance(self.code, str):
+            return encode_scalar(self.code, other.type)
+        return self.code
+
+
+ABSENT = Quantity(Special.ABSENT)
+
+
+def quantity(value: object) -> Quantity:
+    """Code of a Python or JSON scalar: enum members by value, dates as days, times as seconds."""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, datetime.datetime):
+        return Quantity(Special.UNKNOWN)
+    if isinstance(value, datetime.date):
+        return Quantity(value.toordinal(), "date")
+    if isinstance(value, datetime.time):
+        return Quantity(value.hour * 3600 + value.minute * 60 + value.second, "time")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    kind = _SCALARS.get(type(value))
+    if kind is not None or value is None:
+        return Quantity(value, kind)  # type: ignore[arg-type]  # the type is one of _SCALARS
+    return Quantity(Special.COMPOUND if isinstance(value, Mapping | Sequence) else Special.UNKNOWN)
+
+
+_SCALARS: Mapping[type, CodeType] = {bool: "bool", int: "int", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The object that holds a relation, inside a record.
+
+    record: nested mappings, sequences and scalars (JSON values, or Python dates, times and enums).
+    prefix: where the object stands in the whole record, for messages.
+    binders: name -> (item, its path); items bound by folds and slides.
+    """
+
+    record: object
+    tables: Tables
+    prefix: str = ""
+    binders: Mapping[str, tuple[object, str]] | None = None
+
+    def bind(self, name: str, item: object, path: str) -> View:
+        """This view with one more bound item."""
+        return replace(self, binders={**(self.binders or {}), name: (item, path)})
+
+    def resolve(self, text: str) -> Iterator[tuple[str, object]]:
+        """(path, value) of every field that a path names, in writing order; absent ones are left out."""
+        path = parse_path(text, tuple(self.binders or ()))
+        value, shown = self._root(path)
+        yield from _walk(value, shown, path.segments)
+
+    def one(self, text: str) -> tuple[str, object | Special]:
+        """Path and value of a single field; ``Special.ABSENT`` where it is not there."""
+        for shown, value in self.resolve(text):
+            return shown, value
+        return self.shown(text), Special.ABSENT
+
+    def shown(self, text: str) -> str:
+        """A path as people read it, from the root of the record."""
+        path = parse_path(text, tuple(self.binders or ()))
+        return _join(self._root(path)[1], FieldPath("$", path.segments).display if path.segments else "")
+
+    def items(self, text: str) -> list[tuple[str, object]] | None:
+        """(path, item) of a list's items, or None where the list is absent or null."""
+        shown, value = self.one(text)
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            return None
+        return [(f"{shown}[{i}]", item) for i, item in enumerate(value)]
+
+    def _root(self, path: FieldPath) -> tuple[object, str]:
+        if path.root == "$" or self.binders is None:
+            return self.record, self.prefix
+        return self.binders[path.root]
+
+
+def _walk(value: object, shown: str, segments: Sequence[Segment]) -> Iterator[tuple[str, object]]:
+    if not segments:
+        yield shown, value
+        return
+    head, rest = segments[0], segments[1:]
+    if isinstance(head, str):
+        if isinstance(value, Mapping) and head in value:
+            step = FieldPath("$", (head,)).display
+            yield from _walk(value[head], _join(shown, step), rest)
+        return
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return
+    if head is EVERY:
+        for at, item in enumerate(value):
+            yield from _walk(item, f"{shown}[{at}]", rest)
+        return
+    assert isinstance(head, int)
+    at = head + len(value) if head < 0 else head
+    if 0 <= at < len(value):
+        yield from _walk(value[at], f"{shown}[{at}]", rest)
+
+
+def _join(prefix: str, step: str) -> str:
+    if not prefix or not step or step.startswith("["):
+        return prefix + step
+    return f"{prefix}.{step}"

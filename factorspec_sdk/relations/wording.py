@@ -1,0 +1,119 @@
+"""Words for explanations: values, comparisons and lists of fields, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from factorspec_sdk.errors import shown
+from factorspec_sdk.fields.domains import code_to_iso
+from factorspec_sdk.relations.evaluate import truth_of, value_of
+from factorspec_sdk.relations.expressions import Const, Expr, Fold, In, Item, Length, Lookup, Member, Op, Ref
+from factorspec_sdk.relations.view import Quantity, Special, View, quantity
+
+COMPARED: Mapping[str, str] = {
+    "eq": "equal", "ne": "differ from", "lt": "be less than", "le": "be at most", "gt": "be greater than",
+    "ge": "be at least",
+}  # fmt: skip
+SIGNS: Mapping[str, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_INFIX = {**SIGNS, "add": "+", "sub": "-", "mul": "*", "and": "and", "or": "or"}
+_SHOWN_FIELDS = 6
+
+
+def worded(value: Quantity) -> str:
+    """A value as it stands in the record."""
+    if isinstance(value.code, Special):
+        return value.code.value
+    if value.type in ("date", "time") and isinstance(value.code, int):
+        kind = value.type
+        if kind == "date" and 1 <= value.code <= 3_652_059:
+            return code_to_iso("date", value.code)
+        if kind == "time" and 0 <= value.code < 86_400:
+            return code_to_iso("time", value.code)
+    return shown(value.code)
+
+
+def fields_text(fields: Iterable[tuple[str, object]]) -> str:
+    """Fields with their values ("a = 1, b = 2"), at most six."""
+    listed = list(fields)
+    text = ", ".join(f"{path} = {worded(quantity(value))}" for path, value in listed[:_SHOWN_FIELDS])
+    return text + (f", … ({len(listed)} fields)" if len(listed) > _SHOWN_FIELDS else "")
+
+
+def expression_text(expr: Expr, view: View | None = None) -> str:
+    """An expression in Python-like notation; with a view, paths are shown from the record's root."""
+    match expr:
+        case Ref():
+            return view.shown(expr.ref) if view is not None else expr.ref.removeprefix("$.")
+        case Const():
+            return shown(expr.const)
+        case Length():
+            return f"length({view.shown(expr.of) if view is not None else expr.of.removeprefix('$.')})"
+        case Lookup():
+            return f"{expr.table}[{', '.join(expression_text(k, view) for k in expr.key)}]"
+        case Member():
+            key = ", ".join(expression_text(k, view) for k in expr.key)
+            return f"({key}) {'in' if expr.allow else 'not in'} {expr.table}"
+        case In():
+            return f"{expression_text(expr.arg, view)} in {[c.const for c in expr.values]!r}"
+        case Item():
+            return f"({', '.join(expr.of)})[{expression_text(expr.index, view)}]"
+        case Fold():
+            inner = None  # the bound item is not known here: paths stay relative
+            where = f" if {expression_text(expr.where, inner)}" if expr.where is not None else ""
+            body = expression_text(expr.body, inner)
+            return f"{expr.op}({body} for {expr.bound} in {expr.over.removeprefix('$.')}{where})"
+        case Op():
+            return _operation_text(expr, [expression_text(arg, view) for arg in expr.args])
+
+
+def _operation_text(expr: Op, args: list[str]) -> str:
+    wrapped = [
+        f"({text})" if isinstance(arg, Op) else text for text, arg in zip(args, expr.args, strict=True)
+    ]
+    if expr.op in _INFIX and len(args) > 1:
+        return f" {_INFIX[expr.op]} ".join(wrapped)
+    if expr.op == "neg":
+        return f"-{wrapped[0]}"
+    if expr.op == "not":
+        return f"not {wrapped[0]}"
+    if expr.op == "implies":
+        return f"{wrapped[0]} implies {wrapped[1]}"
+    return f"{expr.op}({', '.join(args)})"
+
+
+def broken_text(expr: Expr, view: View) -> str:
+    """Why a condition is false here: the smallest false part, with the values in it."""
+    if isinstance(expr, Fold) and expr.op == "every":
+        for path, item in view.items(expr.over) or ():
+            inner = view.bind(expr.bound, item, path)
+            skipped = expr.where is not None and truth_of(expr.where, inner) is not True
+            if not skipped and truth_of(expr.body, inner) is False:
+                return broken_text(expr.body, inner)
+    if isinstance(expr, Op) and expr.op == "and":
+        for arg in expr.args:
+            if truth_of(arg, view) is False:
+                return broken_text(arg, view)
+    return f"{expression_text(expr, view)} is false{_values_text(expr, view)}"
+
+
+def _values_text(expr: Expr, view: View) -> str:
+    parts = [f"{expression_text(part, view)} = {worded(value_of(part, view))}" for part in _operands(expr)]
+    return f", with {', '.join(dict.fromkeys(parts))}" if parts else ""
+
+
+def _operands(expr: Expr) -> list[Expr]:
+    match expr:
+        case Ref() | Lookup() | Length():
+            return [expr]
+        case Fold() if expr.op in ("sum", "count", "min", "max"):
+            return [expr]
+        case Member():
+            return [part for key in expr.key for part in _operands(key)]
+        case In():
+            return _operands(expr.arg)
+        case Item():
+            return [expr]
+        case Op():
+            return [part for arg in expr.args for part in _operands(arg)][:_SHOWN_FIELDS]
+        case _:
+            return []
