@@ -1,0 +1,65 @@
+"""A JSON record against a spec: relation verdicts on every object, by meaning."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+
+from factorspec_sdk.fields.domains import Scalar
+from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.relations.checking import Verdict, check_relations
+from factorspec_sdk.relations.view import View
+from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, NullableNode, ObjectNode, SchemaNode
+from factorspec_sdk.wire.spec import Spec
+
+
+def check_spec(spec: Spec, record: object) -> list[Verdict]:
+    """Verdicts of all relations of a spec on a JSON record, outer objects first.
+
+    The record is expected to fit the schema (``wire/validate.py``); parts that do not are skipped.
+    """
+    return list(_verdicts(spec.root, _typed(spec.root, record), "", {}))
+
+
+def _verdicts(
+    node: SchemaNode, value: object, path: str, tables: dict[str, Sequence[Sequence[Scalar]]]
+) -> Iterator[Verdict]:
+    if isinstance(node, NullableNode):
+        if value is not None:
+            yield from _verdicts(node.inner, value, path, tables)
+    elif isinstance(node, ArrayNode) and isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _verdicts(node.item, item, f"{path}[{at}]", tables)
+    elif isinstance(node, ObjectNode) and isinstance(value, Mapping):
+        tables = {**tables, **node.tables}
+        yield from check_relations(node.relations, View(value, tables, path))
+        for prop in node.properties:
+            if prop.name in value:
+                step = FieldPath("$", (prop.name,)).display
+                here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
+                yield from _verdicts(prop.node, value[prop.name], here, tables)
+
+
+def _typed(node: SchemaNode, value: object) -> object:
+    """The record with ISO texts of dates and times as Python dates and times."""
+    match node:
+        case NullableNode():
+            return None if value is None else _typed(node.inner, value)
+        case ArrayNode():
+            return [_typed(node.item, item) for item in value] if isinstance(value, list) else value
+        case ObjectNode() if isinstance(value, Mapping):
+            kinds = {prop.name: prop.node for prop in node.properties}
+            return {name: _typed(kinds[name], v) if name in kinds else v for name, v in value.items()}
+        case FiniteNode() if isinstance(value, str):
+            return _moment(node.domain.code_type, value)
+        case _:
+            return value
+
+
+def _moment(kind: str | None, text: str) -> object:
+    try:
+        if kind == "date":
+            return datetime.date.fromisoformat(text)
+        return datetime.time.fromisoformat(text) if kind == "time" else text
+    except ValueError:
+        return text

@@ -1,0 +1,161 @@
+"""Check every relation of a schema: paths, tables, bound names, types. One function per shape of scope.
+
+Holds before: the tree is complete. Holds after: every path leads to finite values (or to a bounded list
+where a list is needed), every table is there and as wide as its key, every expression has a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from factorspec_sdk.relations import (
+    AllDifferent,
+    Count,
+    Element,
+    Implies,
+    Intension,
+    Ordered,
+    Relation,
+    Slide,
+    Sum,
+    Table,
+)
+from factorspec_sdk.wire.limits import Limits
+from factorspec_sdk.wire.load import too_large
+from factorspec_sdk.wire.places import Facts, Scope
+from factorspec_sdk.wire.problems import Problems, pointer
+from factorspec_sdk.wire.read_schema import SchemaReader
+from factorspec_sdk.wire.schema import ArrayNode, NullableNode, ObjectNode, Row, SchemaNode
+from factorspec_sdk.wire.types import (
+    INT,
+    ORDERED,
+    check_comparison,
+    check_key,
+    condition,
+    const_type,
+    expect,
+    fields_type,
+    ref_type,
+    table_rows,
+    type_of,
+)
+
+Tables = Mapping[str, tuple[Row, ...]]
+
+
+class RelationChecker:
+    """Visits every object once per set of tables around it."""
+
+    def __init__(self, reader: SchemaReader, limits: Limits, problems: Problems) -> None:
+        self.facts = Facts(reader.broken)
+        self._limits = limits
+        self._problems = problems
+        self._seen: set[tuple[int, tuple[int, ...]]] = set()
+
+    def visit(self, node: SchemaNode, tables: Tables, holders: tuple[int, ...] = ()) -> None:
+        """Check the relations below a node. ``holders``: the objects around it that hold tables."""
+        if (id(node), holders) in self._seen:
+            return
+        self._seen.add((id(node), holders))
+        if len(self._seen) > self._limits.nodes:
+            too_large(node.pointer, "too many combinations of tables around shared schemas")
+        if isinstance(node, ObjectNode):
+            if node.tables:
+                tables, holders = {**tables, **node.tables}, (*holders, id(node))
+            scope = Scope(node, tables, self._problems, self.facts)
+            for relation, place in zip(node.relations, node.relation_pointers, strict=True):
+                check_relation(relation, scope, place)
+            for known in node.properties:
+                self.visit(known.node, tables, holders)
+        elif isinstance(node, ArrayNode):
+            self.visit(node.item, tables, holders)
+        elif isinstance(node, NullableNode):
+            self.visit(node.inner, tables, holders)
+
+
+def check_relation(relation: Relation, scope: Scope, place: str) -> None:
+    """Check one relation; problems are noted."""
+    match relation:
+        case AllDifferent():
+            fields_type(relation.over, scope, pointer(place, "over"))
+        case Table():
+            _table(relation, scope, place)
+        case Ordered():
+            _ordered(relation, scope, pointer(place, "over"))
+        case Sum():
+            _sum(relation, scope, place)
+        case Count():
+            _count(relation, scope, place)
+        case Element():
+            _element(relation, scope, place)
+        case Implies() | Intension():
+            _conditions(relation, scope, place)
+        case Slide():
+            _slide(relation, scope, place)
+        case _:
+            assert_never(relation)
+
+
+def _ordered(relation: Ordered, scope: Scope, place: str) -> None:
+    found = fields_type(relation.over, scope, place)
+    expect(found, ORDERED, "ordered takes integers, dates or times", scope, place)
+    if len(found) > 1:
+        scope.problems.add(place, "all fields of ordered have one type")
+
+
+def _element(relation: Element, scope: Scope, place: str) -> None:
+    index = type_of(relation.index, scope, pointer(place, "index"))
+    expect(index, INT, "a position is an integer", scope, pointer(place, "index"))
+    over = fields_type(relation.over, scope, pointer(place, "over"))
+    value = type_of(relation.value, scope, pointer(place, "value"))
+    check_comparison(relation.op, over, value, scope, pointer(place, "value"))
+
+
+def _conditions(relation: Implies | Intension, scope: Scope, place: str) -> None:
+    if isinstance(relation, Intension):
+        condition(relation.expr, scope, pointer(place, "expr"))
+        return
+    condition(relation.condition, scope, pointer(place, "if"))
+    condition(relation.consequence, scope, pointer(place, "then"))
+
+
+def _table(relation: Table, scope: Scope, place: str) -> None:
+    over = pointer(place, "over")
+    found = [ref_type(path, scope, f"{over}/{at}") for at, path in enumerate(relation.over)]
+    rows = table_rows(relation.table, len(relation.over), scope, place)
+    check_key(found, rows, scope, over)
+
+
+def _sum(relation: Sum, scope: Scope, place: str) -> None:
+    over = pointer(place, "over")
+    expect(fields_type(relation.over, scope, over), INT, "sum adds integers", scope, over)
+    if relation.weights is not None and len(relation.weights) != len(relation.over):
+        message = f"{len(relation.weights)} weights for {len(relation.over)} paths"
+        scope.problems.add(pointer(place, "weights"), message, hint="write one weight per path")
+    value = pointer(place, "value")
+    expect(type_of(relation.value, scope, value), INT, "a sum is compared with an integer", scope, value)
+
+
+def _count(relation: Count, scope: Scope, place: str) -> None:
+    over = fields_type(relation.over, scope, pointer(place, "over"))
+    for at, const in enumerate(relation.values):
+        below = pointer(place, "values", at)
+        check_comparison("eq", over, const_type(const, scope, below), scope, below)
+    value = pointer(place, "value")
+    expect(type_of(relation.value, scope, value), INT, "a count is compared with an integer", scope, value)
+
+
+def _slide(relation: Slide, scope: Scope, place: str) -> None:
+    items = scope.items(relation.over, pointer(place, "over"))
+    if items is None:
+        return
+    names: dict[str, str] = {}
+    for at, name in enumerate(relation.binders):
+        below = pointer(place, "as", at)
+        if not name.isidentifier():
+            scope.problems.add(below, "a bound name is an identifier", name)
+        if name in names:
+            scope.problems.add(below, "this name is bound already", name, "choose another name")
+        names.setdefault(name, below)
+    condition(relation.expr, scope.bind(names, items.item), pointer(place, "expr"))

@@ -1,0 +1,135 @@
+"""The wire document's own JSON Schema: what a sender may check before sending.
+
+It covers the shape of a document (keywords, kinds, operations), generated from the relation models, so that
+it cannot differ from what is read. References, paths, types and budgets are checked by ``parse_document``.
+``factorspec-1.schema.json`` beside this file is its generated copy.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.wire.finite import TYPES
+from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR
+from factorspec_sdk.wire.read_relations import relation_adapter
+from factorspec_sdk.wire.strings import FORMATS
+from factorspec_sdk.wire.vendor import VERSION
+
+Schema = dict[str, JsonValue]
+
+PUBLISHED = Path(__file__).with_name(f"factorspec-{VERSION}.schema.json")
+#: a schema without any of these admits any value
+_ONE_OF = ("type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf")
+_SCALAR: Schema = {"type": ["string", "integer", "boolean", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_NUMBER: Schema = {"type": "number"}
+_TEXT: Schema = {"type": "string"}
+
+
+def document_json_schema() -> Schema:
+    """JSON Schema (draft 2020-12) of a wire document, version 1."""
+    relation: Schema = relation_adapter().json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    models = relation.pop("$defs")
+    assert isinstance(models, dict)
+    definitions: Schema = {
+        **models,
+        "Relation": relation,
+        "Schema": _schema(_ref("Vendor")),
+        "Schemas": {"type": "object", "additionalProperties": _ref("Schema")},
+        "Vendor": _closed(_vendor()),
+        "Domain": _domain(),
+    }
+    root = _schema(_closed({"version": {"const": VERSION}, **_vendor()}, required=["version"]))
+    properties = root["properties"]
+    assert isinstance(properties, dict)
+    properties |= {
+        "$defs": _ref("Schemas"),
+        "definitions": _ref("Schemas"),
+        "$schema": _TEXT,
+        "$id": _TEXT,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"FactorSpec wire document, version {VERSION}",
+        **root,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def published_text() -> str:
+    """What the published file holds. ``python -m factorspec_sdk.wire.published_schema`` writes it."""
+    return json.dumps(document_json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _closed(properties: Schema, required: list[JsonValue] | None = None) -> Schema:
+    closed: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return closed | {"required": required} if required else closed
+
+
+def _schema(vendor: Schema) -> Schema:
+    """A sub-schema with the keywords that are read."""
+    names: list[JsonValue] = sorted(TYPES)  # type: ignore[assignment]
+    name: Schema = {"enum": names}
+    one: Schema = {"type": "array", "items": name, "minItems": 1, "maxItems": 1}
+    with_null: Schema = {
+        **one,
+        "minItems": 2,
+        "maxItems": 2,
+        "uniqueItems": True,
+        "contains": {"const": "null"},
+    }
+    formats: list[JsonValue] = sorted(FORMATS)  # type: ignore[assignment]
+    branches: Schema = {"type": "array", "items": _ref("Schema"), "minItems": 1, "maxItems": 2}
+    properties: Schema = {
+        "type": {"anyOf": [name, one, with_null]},
+        "enum": {"type": "array", "items": _SCALAR},
+        "const": _SCALAR,
+        "minimum": _NUMBER,
+        "maximum": _NUMBER,
+        "exclusiveMinimum": _NUMBER,
+        "exclusiveMaximum": _NUMBER,
+        "multipleOf": {"type": "number", "exclusiveMinimum": 0},
+        "minLength": _COUNT,
+        "maxLength": _COUNT,
+        "pattern": _TEXT,
+        "format": {"enum": formats},
+        "items": _ref("Schema"),
+        "minItems": _COUNT,
+        "maxItems": _COUNT,
+        "properties": _ref("Schemas"),
+        "required": {"type": "array", "items": _TEXT},
+        "additionalProperties": {"const": False},
+        "$ref": {"type": "string", "pattern": "^#/(\\$defs|definitions)/[^/]+$"},
+        "anyOf": branches,
+        "oneOf": branches,
+        "allOf": {**branches, "maxItems": 1},
+        VENDOR: vendor,
+    }
+    properties |= dict.fromkeys(sorted(ANNOTATIONS), True)
+    return {**_closed(properties), "anyOf": [{"required": [key]} for key in _ONE_OF]}
+
+
+def _vendor() -> Schema:
+    row: Schema = {"type": "array", "items": _SCALAR, "minItems": 1}
+    return {
+        "order": {"type": "array", "items": _TEXT, "uniqueItems": True},
+        "relations": {"type": "array", "items": _ref("Relation")},
+        "tables": {"type": "object", "additionalProperties": {"type": "array", "items": row}},
+        "domain": _ref("Domain"),
+    }
+
+
+def _domain() -> Schema:
+    step: Schema = {"type": "integer", "minimum": 1, "default": 1}
+    step["description"] = "days for dates, seconds for times"
+    return _closed({"min": _TEXT, "max": _TEXT, "step": step}, required=["min", "max"])
+
+
+if __name__ == "__main__":
+    PUBLISHED.write_text(published_text(), encoding="utf-8")
