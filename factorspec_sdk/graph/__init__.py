@@ -1,0 +1,1 @@
+"""The factor graph of a spec and its exact feasibility; knows nothing of tokens."""

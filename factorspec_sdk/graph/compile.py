@@ -1,0 +1,172 @@
+"""From a spec to what runs: layout, components, feasibility. The passes, in order::
+
+unroll          schema            -> unrolled record, slots, holes        graph/unroll.py
+lay_out         unrolled record   -> program                              graph/layout.py
+lower_relations relations         -> factors on slots                     graph/factors.py
+connect         factors           -> independent components               graph/factors.py
+decide          component         -> exact feasibility, or a conflict     graph/search.py, conflict.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from factorspec_sdk.automata.nodes import NodeStore
+from factorspec_sdk.errors import Problem, TooLarge, Unsatisfiable
+from factorspec_sdk.fields.domains import IntRange, StepDomain
+from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.components import Component, OverBudget
+from factorspec_sdk.graph.conflict import minimal_conflict
+from factorspec_sdk.graph.costs import ProgramCosts
+from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_relations
+from factorspec_sdk.graph.feasibility import Costs, NodeCost
+from factorspec_sdk.graph.layers import Layers
+from factorspec_sdk.graph.layout import lay_out
+from factorspec_sdk.graph.program import Program
+from factorspec_sdk.graph.search import Search
+from factorspec_sdk.graph.unroll import Unrolled, unroll
+from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
+from factorspec_sdk.wire.spec import Spec
+
+#: search steps for one question (is it satisfiable; which values) on one component; about 2 s
+STEP_BUDGET = 500_000
+#: domains up to this size may be searched value by value
+MAX_ENUMERATED = 20_000
+GraphState = tuple[tuple[int, object], ...]
+
+
+class FactorGraph:
+    """``Feasibility`` of a whole spec: its components side by side."""
+
+    def __init__(self, unrolled: Unrolled, program: Program, components: list[Component]) -> None:
+        self.unrolled = unrolled
+        self.program = program
+        self.components = components
+        self._full = [IndexSet.full(len(slot.domain)) for slot in unrolled.slots]
+        self._home = {
+            slot: (c, at) for c, comp in enumerate(components) for at, slot in enumerate(comp.slots)
+        }
+
+    @property
+    def exact(self) -> bool:
+        """False once a budget cut an answer."""
+        return all(component.exact for component in self.components)
+
+    def start(self) -> GraphState:
+        """The state before the first slot."""
+        return tuple((0, component.start) for component in self.components)
+
+    def values(self, state: GraphState, slot: int) -> IndexSet:
+        """Feasible values of the next slot."""
+        home = self._home.get(slot)
+        if home is None:
+            return self._full[slot]
+        layer, inner = state[home[0]]
+        assert layer == home[1], "slots are asked in writing order"
+        return self.components[home[0]].values(layer, inner)
+
+    def assign(self, state: GraphState, slot: int, index: int) -> GraphState:
+        """The state after a feasible value."""
+        home = self._home.get(slot)
+        if home is None:
+            return state
+        number, layer = home
+        after = self.components[number].step(layer, state[number][1], index)
+        return (*state[:number], after, *state[number + 1 :])
+
+    def with_costs(self, cost: NodeCost) -> Costs:
+        """Bounds on completions (see ``Costs``)."""
+        return ProgramCosts(self.program, self.components, cost)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledSpec:
+    """A satisfiable spec, ready for decoding. Holds no tokens and no request state."""
+
+    spec: Spec
+    program: Program
+    feasibility: FactorGraph
+    groups: tuple[Group, ...]
+
+
+def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
+    """Run all passes.
+
+    Raises:
+        Unsatisfiable: with the names of a conflicting set of relations.
+        TooLarge: proving feasibility exceeds the step budget, or the record unrolls to too many slots.
+        EmptyDomain: a field has no value.
+    """
+    unrolled = unroll(spec.root)
+    program = lay_out(unrolled)
+    store = NodeStore()
+    factors = lower_relations(unrolled, store)
+    _refuse_false(factors, store)
+    groups = connect(factors, unrolled)
+    components = [decide(group, unrolled, store, step_budget) for group in groups]
+    return CompiledSpec(spec, program, FactorGraph(unrolled, program, components), tuple(groups))
+
+
+def decide(group: Group, unrolled: Unrolled, store: NodeStore, step_budget: int) -> Component:
+    """The component's feasibility; proves that it has a solution and what its first slot can be."""
+    make = partial(make_component, unrolled, store, step_budget)
+    try:
+        component, satisfiable = make(group)
+    except OverBudget:
+        raise _too_large(group, unrolled) from None
+    if not satisfiable:
+        origins, minimal = minimal_conflict(group, unrolled, lambda part: make(part)[1])
+        raise _unsatisfiable(origins, minimal)
+    component.values(0, component.start)
+    return component
+
+
+def make_component(
+    unrolled: Unrolled, store: NodeStore, step_budget: int, group: Group, wide: int = WIDE
+) -> tuple[Component, bool]:
+    """(feasibility, has a solution), by sets where a slot is wide and the relations allow it, else by search.
+
+    Raises:
+        OverBudget: no answer within the budget.
+    """
+    layers = Layers(group, unrolled, store)
+    if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):
+        try:
+            by_sets = WideSearch(layers, wide=wide)
+            return by_sets, by_sets.is_satisfiable()
+        except NotWide:
+            pass
+    if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
+        raise OverBudget
+    search = Search(layers, step_budget)
+    return search, search.is_satisfiable()
+
+
+def _refuse_false(factors: list[Factor], store: NodeStore) -> None:
+    broken = next((factor.origin for factor in factors if factor.condition is store.false), None)
+    if broken is not None:
+        raise _unsatisfiable([broken], True)
+
+
+def _unsatisfiable(origins: list[Origin], minimal: bool) -> Unsatisfiable:
+    names = list(dict.fromkeys(origin.label for origin in origins))
+    problems = [
+        Problem(o.pointer, f"relation {o.label!r}" + (f": {o.relation.why}" if o.relation.why else ""))
+        for o in {o.label: o for o in origins}.values()
+    ]
+    what = "this relation cannot be satisfied" if len(names) == 1 else "these relations contradict each other"
+    text = f"no record exists: {what}" + ("" if minimal else " (the set may not be minimal)")
+    return Unsatisfiable(text, problems, conflict=names, minimal=minimal)
+
+
+def _too_large(group: Group, unrolled: Unrolled) -> TooLarge:
+    names = sorted({factor.origin.label for factor in group.factors})
+    sizes = sorted(
+        ((len(unrolled.slots[s].domain), unrolled.slots[s].path) for s in group.slots), reverse=True
+    )
+    widest = ", ".join(f"{path}: {size} values" for size, path in sizes[:5])
+    message = f"relations {names} join {len(group.slots)} fields (widest: {widest})"
+    hint = "narrow the domains, or split the relations"
+    problems = [Problem(p, message, hint=hint) for p in sorted({f.origin.pointer for f in group.factors})[:1]]
+    return TooLarge("the step budget for proving feasibility ran out", problems)

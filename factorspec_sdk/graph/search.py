@@ -1,0 +1,198 @@
+"""Exact feasibility of one component by memoised search over residual states.
+
+Plain version: a state is live if some value of its slot leads to a live state; the state after the
+last slot is live; a value is feasible if it leads to a live state. Then:
+
+* values are tried only where every open condition allows them (bit masks, ANDed);
+* whether a state is live is remembered; equal residuals are one state, so dead ends are met once;
+* the search is depth-first and stops at the first live state: a feasible value costs one path.
+
+Work is counted in steps. ``values`` under a budget keeps only values that are proven feasible and
+says so; the state itself stays live, because a path was proven when it was reached.
+"""
+
+from __future__ import annotations
+
+from factorspec_sdk.automata.logic import conjunction, parts_of
+from factorspec_sdk.automata.nodes import Condition
+from factorspec_sdk.fields.domains import Domain
+from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.components import OverBudget
+from factorspec_sdk.graph.factors import bits
+from factorspec_sdk.graph.layers import Layers, LayerState
+
+#: states that may be remembered before the memory is dropped and built anew
+MAX_REMEMBERED = 400_000
+
+
+class Search:
+    """Feasibility of one component. Memory is shared by all sessions of a spec.
+
+    steps: steps made so far. exact: False once a budget cut an answer.
+    """
+
+    def __init__(self, layers: Layers, step_budget: int) -> None:
+        self.layers = layers
+        self.steps = 0
+        self.exact = True
+        self.step_budget = step_budget
+        size = len(layers)
+        self.slots = layers.slots
+        self._size = size
+        self.sizes = [len(domain) for domain in layers.domains]
+        self.start = layers.start
+        self._live: list[dict[LayerState, bool]] = [{} for _ in range(size)]
+        self._values: list[dict[LayerState, IndexSet]] = [{} for _ in range(size)]
+        self._masks: list[dict[Condition, int]] = [{} for _ in range(size)]
+        self._local_masks: dict[Condition, int] = {}
+        self._runs: list[dict[Condition, tuple[int, Condition] | None]] = [{} for _ in range(size)]
+        self._full = [(1 << len(domain)) - 1 for domain in layers.domains]
+
+    def is_satisfiable(self) -> bool:
+        """True if the component has a solution.
+
+        Raises:
+            OverBudget: the step budget ran out first.
+        """
+        return self._is_live(0, self.layers.start, self.steps + self.step_budget)
+
+    def values(self, layer: int, state: LayerState) -> IndexSet:
+        """Feasible values of the layer's slot (see the module for budgets)."""
+        found = self._values[layer].get(state)
+        if found is None:
+            found = self._feasible(layer, state)
+        return found
+
+    def step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState]:
+        """Layer and state after a feasible value; ``len(slots)`` and the empty state at the end."""
+        found = self.layers.step(layer, state, index)
+        assert found is not None, "step() takes feasible values only"
+        return found
+
+    def _feasible(self, layer: int, state: LayerState) -> IndexSet:
+        limit = self.steps + self.step_budget
+        mask = self._mask(layer, state)
+        if not mask & (mask - 1):  # the state is live, so its only value is feasible
+            return IndexSet.from_mask(mask)
+        kept, complete = 0, True
+        for index in bits(mask):
+            after = self._step(layer, state, index)
+            if after is None:
+                continue
+            try:
+                if self._is_live(*after, limit):
+                    kept |= 1 << index
+            except OverBudget:
+                complete = self.exact = False
+        result = IndexSet.from_mask(kept)
+        if complete:
+            self._values[layer][state] = result
+            self._trim()
+        return result
+
+    def _step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
+        """One step and all forced ones after it."""
+        self.steps += 1
+        after = self.layers.step(layer, state, index)
+        return None if after is None else self._forced(*after)
+
+    def _forced(self, layer: int, state: LayerState) -> tuple[int, LayerState] | None:
+        """Go on while the local conditions leave one value and no wide condition reads it.
+
+        Such a run depends on the local conditions alone, so it is remembered by them: all states that
+        differ in wide conditions only (which values are used, a running sum) share it.
+        """
+        if layer == self._size:
+            return layer, state
+        memory = self._runs[layer]
+        if state[0] in memory:
+            run = memory[state[0]]
+        else:
+            run = memory[state[0]] = self._run_from(layer, state[0])
+        if run is None:
+            return None
+        return run[0], ((run[1], *state[1:]) if run[0] < self._size else (run[1],))
+
+    def _run_from(self, layer: int, local: Condition) -> tuple[int, Condition] | None:
+        """Where the run ends, or None for a dead end. Works on the parts: only its end is interned."""
+        layers, store = self.layers, self.layers.store
+        parts = parts_of(local)
+        while layer < self._size and layers.is_private(layer):
+            domain = layers.domains[layer]
+            entered = [*parts, *parts_of(layers.entering(layer))]
+            mask = self._full[layer]
+            for part in entered:
+                if part.slots & 1:
+                    own = part.mask_or_none(0, domain)
+                    mask = mask if own is None else mask & own
+            if mask & (mask - 1):
+                break
+            if not mask:
+                return None
+            index = mask.bit_length() - 1
+            code = domain.code(index)
+            parts = []
+            for part in entered:
+                after = part.advance(index, code)
+                if after is store.false:
+                    return None
+                parts.extend(parts_of(after))
+            layer += 1
+        return layer, layers.settled(conjunction(store, parts))
+
+    def _mask(self, layer: int, state: LayerState) -> int:
+        """Values that no open condition forbids at once."""
+        full, domain = self._full[layer], self.layers.domains[layer]
+        local = self.layers.joined(layer, state[0])
+        mask = self._mask_of(self._local_masks, local, 0, domain, full)
+        for node in self.layers.wide_readers(layer, state):
+            if not mask:
+                break
+            mask &= self._mask_of(self._masks[layer], node, self.layers.slots[layer], domain, full)
+        return mask
+
+    def _mask_of(
+        self, masks: dict[Condition, int], node: Condition, slot: int, domain: Domain, full: int
+    ) -> int:
+        if not node.slots >> slot & 1:
+            return full
+        found = masks.get(node)
+        if found is None:
+            found = masks[node] = node.mask(slot, domain)
+        return found
+
+    def _is_live(self, layer: int, state: LayerState, limit: int) -> bool:
+        if layer == self._size:
+            return True
+        known = self._live[layer].get(state)
+        if known is not None:
+            return known
+        stack = [(layer, state, self._mask(layer, state))]
+        while stack:
+            at, here, rest = stack[-1]
+            if not rest:
+                self._live[at][here] = False
+                stack.pop()
+                continue
+            low = rest & -rest
+            stack[-1] = (at, here, rest ^ low)
+            after = self._step(at, here, low.bit_length() - 1)
+            if after is None:
+                continue
+            known = True if after[0] == self._size else self._live[after[0]].get(after[1])
+            if known:
+                for live_at, live, _ in stack:
+                    self._live[live_at][live] = True
+                return True
+            if known is None:
+                if self.steps > limit:
+                    raise OverBudget
+                stack.append((*after, self._mask(*after)))
+        return False
+
+    def _trim(self) -> None:
+        if sum(map(len, self._live)) + sum(map(len, self._values)) > MAX_REMEMBERED:
+            for memory in (self._live, self._values, self._masks, self._runs):
+                for layer in memory:
+                    layer.clear()
+            self._local_masks.clear()

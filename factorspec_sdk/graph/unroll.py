@@ -1,0 +1,152 @@
+"""Pass 1: from the resolved schema to the unrolled record, its slots and its holes.
+
+Before: a ``SchemaNode`` tree. After: a ``Part`` tree in which every list is unrolled to its largest
+length, slots numbered in writing order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from factorspec_sdk.errors import EmptyDomain, Problem, TooLarge
+from factorspec_sdk.fields.domains import BranchDomain, Domain
+from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.graph.program import HoleSpec, Slot
+from factorspec_sdk.relations.unrolled import (
+    FieldPart,
+    FreePart,
+    LeafPart,
+    ListPart,
+    NullablePart,
+    ObjectPart,
+    Part,
+    Presence,
+)
+from factorspec_sdk.wire.schema import (
+    ArrayNode,
+    FiniteNode,
+    FreeNode,
+    NullableNode,
+    ObjectNode,
+    SchemaNode,
+    TextNode,
+)
+
+_BRANCH = BranchDomain(2)
+#: slots that one spec may unroll to
+MAX_SLOTS = 20_000
+
+
+@dataclass
+class Unrolled:
+    """The record, its slots and holes, and for each slot the slot that controls whether it occurs.
+
+    owners: (object part, its schema node, names of enclosing nodes first) for every object instance.
+    """
+
+    root: Part
+    slots: list[Slot]
+    holes: list[HoleSpec]
+    controllers: dict[int, Presence]
+    owners: list[tuple[ObjectPart, tuple[ObjectNode, ...]]] = field(default_factory=list)
+
+    def controlling(self, slot: int) -> Iterator[int]:
+        """The slots that decide whether ``slot`` occurs, from the nearest outwards."""
+        presence = self.controllers.get(slot)
+        while presence is not None:
+            yield presence[0]
+            presence = self.controllers.get(presence[0])
+
+
+def unroll(root: ObjectNode) -> Unrolled:
+    """Unroll a schema.
+
+    Raises:
+        TooLarge: more than ``MAX_SLOTS`` slots and holes.
+        EmptyDomain: a field that must be written has no value.
+    """
+    walker = _Walker()
+    part = walker.part(root, "", None, ())
+    return Unrolled(part, walker.slots, walker.holes, walker.controllers, walker.owners)
+
+
+class _Walker:
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+        self.holes: list[HoleSpec] = []
+        self.controllers: dict[int, Presence] = {}
+        self.owners: list[tuple[ObjectPart, tuple[ObjectNode, ...]]] = []
+
+    def slot(self, path: str, domain: Domain, presence: Presence, pointer: str) -> int:
+        self._room(pointer)
+        if not len(domain):
+            raise EmptyDomain("a field has no value", [Problem(pointer, f"the domain of {path!r} is empty")])
+        number = len(self.slots)
+        self.slots.append(Slot(number, path, domain))
+        self.controllers[number] = presence
+        return number
+
+    def _room(self, pointer: str) -> None:
+        if len(self.slots) + len(self.holes) >= MAX_SLOTS:
+            problem = Problem(
+                pointer, f"the record unrolls to more than {MAX_SLOTS} fields", hint="lower maxItems"
+            )
+            raise TooLarge("the spec is too large", [problem])
+
+    def hole(self, spec: HoleSpec, pointer: str) -> int:
+        self._room(pointer)
+        self.holes.append(spec)
+        return len(self.holes) - 1
+
+    def part(self, node: SchemaNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]) -> Part:
+        match node:
+            case FiniteNode():
+                slot = self.slot(path, node.domain, presence, node.pointer)
+                return LeafPart(path, slot, node.domain, presence is not None)
+            case TextNode():
+                spec = HoleSpec(path, "string", node.schema, node.min_length, node.max_length)
+                return FreePart(path, self.hole(spec, node.pointer))
+            case FreeNode():
+                return FreePart(path, self.hole(HoleSpec(path, "json", node.schema), node.pointer))
+            case NullableNode():
+                slot = self.slot(f"{path}?", _BRANCH, presence, node.pointer)
+                return NullablePart(path, slot, self.part(node.inner, path, (slot, 1), outer))
+            case ArrayNode():
+                return self.list_part(node, path, presence, outer)
+            case ObjectNode():
+                return self.object_part(node, path, presence, (*outer, node))
+
+    def list_part(
+        self, node: ArrayNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]
+    ) -> Part:
+        items: list[Part] = []
+        more: list[int | None] = []
+        starts: list[int] = []
+        inside = presence
+        for at in range(node.max_items):
+            here = f"{path}[{at}]"
+            if at >= node.min_items:
+                slot = self.slot(f"{here}?", _BRANCH, inside, node.pointer)
+                inside = (slot, 1)
+                more.append(slot)
+            else:
+                more.append(None)
+            starts.append(len(self.slots))
+            items.append(self.part(node.item, here, inside, outer))
+        starts.append(len(self.slots))
+        return ListPart(path, presence, tuple(items), tuple(more), tuple(starts))
+
+    def object_part(
+        self, node: ObjectNode, path: str, presence: Presence, nodes: tuple[ObjectNode, ...]
+    ) -> Part:
+        fields: list[FieldPart] = []
+        for prop in node.properties:
+            step = FieldPath("$", (prop.name,)).display
+            here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
+            slot = None if prop.required else self.slot(f"{here}?", _BRANCH, presence, node.pointer)
+            inside = presence if slot is None else (slot, 1)
+            fields.append(FieldPart(prop.name, slot, self.part(prop.node, here, inside, nodes)))
+        part = ObjectPart(path, presence, tuple(fields))
+        self.owners.append((part, nodes))
+        return part

@@ -1,0 +1,389 @@
+"""Random small documents over all relation kinds and pairs of kinds, for comparison with brute force.
+
+``document(seed)`` is deterministic. Domains are small on purpose: the number of candidate records is
+bounded, so that the reference can enumerate them.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = ("all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension")
+TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
+Json = dict[str, Any]
+
+
+@dataclass
+class Leaf:
+    """A scalar field: path from the root (with [*] or indices), type, whether it may be null, values."""
+
+    path: str
+    type: str
+    values: list[Any]
+
+
+@dataclass
+class Shape:
+    """A generated schema, what relations can refer to, and how many records it can write."""
+
+    schema: Json = field(default_factory=dict)
+    leaves: list[Leaf] = field(default_factory=list)
+    lists: list[tuple[str, list[Leaf], int, int]] = field(default_factory=list)
+    size: int = 1
+
+
+class Generator:
+    """One random document."""
+
+    def __init__(self, seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000) -> None:
+        self.rng = random.Random(seed)
+        self.kinds = kinds
+        self.max_size = max_size
+        self.tables: dict[str, list[list[Any]]] = {}
+
+    def document(self) -> Json:
+        """Schema, tables and one to four relations."""
+        shape = self.shape()
+        count = self.rng.choice([1, 2, 2, 3, 4])
+        kinds = list(self.kinds) if self.kinds else [self.rng.choice(KINDS) for _ in range(count)]
+        relations = []
+        for number, kind in enumerate(kinds):
+            made = getattr(self, f"_{kind}")(shape)
+            if made is not None:
+                relations.append({"name": f"r{number} {kind}", "kind": kind, **made})
+        vendor: Json = {"version": 1, "relations": relations}
+        if self.tables:
+            vendor["tables"] = self.tables
+        return {**shape.schema, "x-factorspec": vendor}
+
+    # -- schemas ----------------------------------------------------------------------------------
+
+    def shape(self) -> Shape:
+        while True:
+            shape = Shape()
+            shape.schema = self._object(shape, "$", 0, self.rng.randint(2, 4))
+            if 2 <= shape.size <= self.max_size:
+                return shape
+
+    def _object(self, shape: Shape, path: str, depth: int, count: int) -> Json:
+        properties, required = {}, []
+        for number in range(count):
+            name = f"{'fgh'[depth]}{number}"
+            optional = depth == 0 and self.rng.random() < 0.12
+            before = shape.size
+            properties[name] = self._field(shape, f"{path}.{name}", depth)
+            if optional:
+                shape.size += before
+            else:
+                required.append(name)
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+
+    def _field(self, shape: Shape, path: str, depth: int) -> Json:
+        roll = self.rng.random()
+        if depth < 2 and roll < 0.25:
+            return self._list(shape, path, depth)
+        if depth < 2 and roll < 0.35:
+            before, leaves = shape.size, len(shape.leaves)
+            inner = self._object(shape, path, depth + 1, self.rng.randint(1, 2))
+            if self.rng.random() < 0.5 and len(shape.leaves) > leaves:
+                shape.size += before
+                return {"anyOf": [inner, {"type": "null"}]}
+            return inner
+        schema, leaf = self._scalar(path)
+        shape.size *= len(leaf.values)
+        shape.leaves.append(leaf)
+        return schema
+
+    def _list(self, shape: Shape, path: str, depth: int) -> Json:
+        least = self.rng.randint(0, 2)
+        most = least + self.rng.randint(0, 2) or 1
+        inner = Shape()
+        if self.rng.random() < 0.5:
+            item = self._object(inner, "@", depth + 1, self.rng.randint(1, 2))
+        else:
+            item, leaf = self._scalar("@")
+            inner.leaves.append(leaf)
+            inner.size = len(leaf.values)
+        shape.size *= sum(inner.size**k for k in range(least, most + 1))
+        plain = [leaf for leaf in inner.leaves if "[" not in leaf.path]
+        shape.lists.append((path, plain, least, most))
+        for leaf in plain:
+            tail = leaf.path[1:]
+            shape.leaves.append(Leaf(f"{path}[*]{tail}", leaf.type, leaf.values))
+            shape.leaves.append(Leaf(f"{path}[-1]{tail}", leaf.type, leaf.values))
+            shape.leaves.append(Leaf(f"{path}[{self.rng.randrange(most)}]{tail}", leaf.type, leaf.values))
+        return {"type": "array", "items": item, "minItems": least, "maxItems": most}
+
+    def _scalar(self, path: str) -> tuple[Json, Leaf]:
+        kind = self.rng.choice(
+            ["int", "int", "int", "text", "text", "bool", "date", "time", "nullable", "nulltext"]
+        )
+        if kind == "int":
+            lo, step = self.rng.choice([-2, 0, 1, 9, 98, 998]), self.rng.choice([1, 1, 2, 5])
+            hi = lo + step * self.rng.randint(0, 3)
+            schema: Json = {"type": "integer", "minimum": lo, "maximum": hi}
+            values: list[Any] = list(range(lo, hi + 1))
+            if step > 1:
+                schema["multipleOf"] = step
+                values = [v for v in values if v % step == 0]
+                if not values:
+                    return self._scalar(path)
+            return schema, Leaf(path, "int", values)
+        if kind in ("text", "nulltext"):
+            values = self.rng.sample(TEXTS, self.rng.randint(1, 3))
+            if kind == "text":
+                return {"enum": values}, Leaf(path, "text", values)
+            return {"anyOf": [{"enum": values}, {"type": "null"}]}, Leaf(path, "nulltext", [*values, None])
+        if kind == "bool":
+            return {"type": "boolean"}, Leaf(path, "bool", [False, True])
+        if kind == "nullable":
+            values = [1, 2, 3][: self.rng.randint(1, 3)]
+            schema = {"type": "integer", "minimum": 1, "maximum": values[-1]}
+            return {"anyOf": [schema, {"type": "null"}]}, Leaf(path, "nullable", [*values, None])
+        return self._moment(path, kind)
+
+    def _moment(self, path: str, kind: str) -> tuple[Json, Leaf]:
+        if kind == "date":
+            values = [f"2024-02-{28 + i:02d}" for i in range(2)] + ["2024-03-01"][: self.rng.randint(0, 1)]
+        else:
+            values = [f"0{9 + i // 2 - (9 + i // 2) // 10 * 10}:{30 * (i % 2):02d}:00" for i in range(1)]
+            values = [f"{8 + i // 2:02d}:{30 * (i % 2):02d}:00" for i in range(self.rng.randint(1, 3))]
+        domain: Json = {"min": values[0], "max": values[-1]}
+        if kind == "time":
+            domain["step"] = 1800
+        return {"type": "string", "format": kind, "x-factorspec": {"domain": domain}}, Leaf(
+            path, kind, values
+        )
+
+    # -- pieces of relations ----------------------------------------------------------------------
+
+    def _pick(self, leaves: list[Leaf], *types: str, star: bool = False) -> Leaf | None:
+        found = [leaf for leaf in leaves if leaf.type in types and (star or "[*]" not in leaf.path)]
+        return self.rng.choice(found) if found else None
+
+    def _constant(self, leaf: Leaf) -> Json:
+        value = self.rng.choice(leaf.values)
+        if leaf.type in ("int", "nullable") and value is not None:
+            value += self.rng.choice([0, 0, 0, 1, -1])
+        made: Json = {"const": value}
+        if leaf.type in ("date", "time"):
+            made["type"] = leaf.type
+        return made
+
+    def _paths(self, shape: Shape, *types: str, least: int = 1) -> list[Leaf]:
+        found = [leaf for leaf in shape.leaves if leaf.type in types and "[-" not in leaf.path]
+        chosen = self.rng.sample(found, min(len(found), self.rng.randint(least, 3)))
+        paths: list[Leaf] = []
+        for leaf in chosen:  # no field twice
+            stem = leaf.path.split("[")[0]
+            if not any(other.path.split("[")[0] == stem and "[" in other.path for other in paths):
+                paths.append(leaf)
+        return paths
+
+    def _number(self, leaves: list[Leaf], depth: int = 1) -> Json | None:
+        leaf = self._pick(leaves, "int", "nullable")
+        if leaf is None:
+            return None
+        ref: Json = {"ref": leaf.path}
+        if depth == 0 or self.rng.random() < 0.4:
+            return ref
+        other = (
+            self._number(leaves, depth - 1) if self.rng.random() < 0.6 else {"const": self.rng.randint(-2, 3)}
+        )
+        op = self.rng.choice(["add", "sub", "mul", "neg", "abs", "add", "sub"])
+        return {"op": op, "args": [ref] if op in ("neg", "abs") else [ref, other]}
+
+    def _condition(self, leaves: list[Leaf], shape: Shape | None, depth: int = 2) -> Json | None:
+        roll = self.rng.random()
+        if depth and roll < 0.3:
+            op = self.rng.choice(["and", "or", "not", "implies"])
+            args = [self._condition(leaves, shape, depth - 1) for _ in range(1 if op == "not" else 2)]
+            return None if None in args else {"op": op, "args": args}
+        if depth and roll < 0.45 and shape is not None and shape.lists:
+            return self._fold_condition(shape, depth)
+        if roll < 0.6:
+            number = self._number(leaves)
+            if number is not None:
+                other = (
+                    self._number(leaves, 0)
+                    if self.rng.random() < 0.5
+                    else {"const": self.rng.randint(-3, 12)}
+                )
+                op = self.rng.choice(["eq", "ne", "lt", "le", "gt", "ge"])
+                return {"op": op, "args": [number, other]}
+        return self._atom(leaves)
+
+    def _atom(self, leaves: list[Leaf]) -> Json | None:
+        leaf = self._pick(leaves, "int", "text", "bool", "date", "time", "nullable", "nulltext")
+        if leaf is None:
+            return None
+        if leaf.type == "bool" and self.rng.random() < 0.5:
+            return {"ref": leaf.path}
+        same = self._pick([other for other in leaves if other is not leaf], leaf.type)
+        other = {"ref": same.path} if same is not None and self.rng.random() < 0.5 else self._constant(leaf)
+        if self.rng.random() < 0.15:
+            values = [self._constant(leaf) for _ in range(2)]
+            return {"op": "in", "arg": {"ref": leaf.path}, "values": values}
+        ordered = leaf.type in ("int", "date", "time", "nullable") and other.get("const", 0) is not None
+        op = self.rng.choice(["eq", "ne", "lt", "le", "gt", "ge"] if ordered else ["eq", "ne"])
+        if ordered and leaf.type in ("date", "time") and self.rng.random() < 0.3:
+            return {
+                "op": op,
+                "args": [
+                    {"op": "sub", "args": [{"ref": leaf.path}, other]},
+                    {"const": self.rng.randint(-1, 1)},
+                ],
+            }
+        return {"op": op, "args": [{"ref": leaf.path}, other]}
+
+    def _bound_leaves(self, leaves: list[Leaf], name: str) -> list[Leaf]:
+        return [Leaf(name + leaf.path[1:], leaf.type, leaf.values) for leaf in leaves]
+
+    def _fold_condition(self, shape: Shape, depth: int) -> Json | None:
+        path, leaves, _, _ = self.rng.choice(shape.lists)
+        inner = self._bound_leaves(leaves, "s")
+        outer = [leaf for leaf in shape.leaves if "[*]" not in leaf.path] if self.rng.random() < 0.4 else []
+        fold: Json = {"in": path, "as": "s"}
+        if self.rng.random() < 0.3:
+            where = self._atom(inner)
+            if where is not None:
+                fold["where"] = where
+        op = self.rng.choice(["every", "some", "sum", "count", "min", "max", "len"])
+        if op == "len":
+            number: Json = {"op": "len", "of": path}
+            return {
+                "op": self.rng.choice(["eq", "le", "gt"]),
+                "args": [number, {"const": self.rng.randint(0, 3)}],
+            }
+        if op in ("every", "some", "count"):
+            body = self._condition(inner + outer, None, depth - 1)
+        else:
+            body = self._number(inner, 1)
+        if body is None:
+            return None
+        made = {"op": op, **fold, "body": body}
+        if op in ("every", "some"):
+            return made
+        return {
+            "op": self.rng.choice(["eq", "ne", "le", "ge"]),
+            "args": [made, {"const": self.rng.randint(0, 6)}],
+        }
+
+    def _value(self, shape: Shape, span: int) -> Json:
+        leaf = self._pick(shape.leaves, "int")
+        if leaf is not None and self.rng.random() < 0.5:
+            return {"ref": leaf.path}
+        return {"const": self.rng.randint(0, span)}
+
+    # -- kinds ------------------------------------------------------------------------------------
+
+    def _all_different(self, shape: Shape) -> Json | None:
+        kind = self.rng.choice([("int", "nullable"), ("text", "nulltext"), ("date",), ("int",)])
+        paths = self._paths(shape, *kind, least=2)
+        return {"over": [leaf.path for leaf in paths]} if paths else None
+
+    def _sum(self, shape: Shape) -> Json | None:
+        paths = self._paths(shape, "int", "nullable")
+        if not paths:
+            return None
+        made: Json = {
+            "over": [leaf.path for leaf in paths],
+            "op": self.rng.choice(["eq", "eq", "le", "ge", "ne"]),
+        }
+        if self.rng.random() < 0.3:
+            made["weights"] = [self.rng.choice([-2, -1, 1, 2, 3]) for _ in paths]
+        made["value"] = self._value(shape, 12)
+        return made
+
+    def _table(self, shape: Shape) -> Json | None:
+        scalars = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
+        if not scalars:
+            return None
+        keys = self.rng.sample(scalars, min(len(scalars), self.rng.randint(1, 3)))
+        rows = [[self.rng.choice(leaf.values) for leaf in keys] for _ in range(self.rng.randint(1, 6))]
+        name = f"t{len(self.tables)}"
+        self.tables[name] = rows
+        made: Json = {"over": [leaf.path for leaf in keys], "table": name}
+        if self.rng.random() < 0.4:
+            made["allow"] = False
+        return made
+
+    def _element(self, shape: Shape) -> Json | None:
+        paths = self._paths(shape, "int")
+        index = self._pick(shape.leaves, "int", "nullable")
+        if not paths or index is None:
+            return None
+        made: Json = {
+            "over": [leaf.path for leaf in paths],
+            "index": {"ref": index.path},
+            "value": self._value(shape, 5),
+        }
+        if self.rng.random() < 0.5:
+            made["start"] = self.rng.choice([1, index.values[0] or 0])
+        if self.rng.random() < 0.3:
+            made["op"] = "le"
+        return made
+
+    def _ordered(self, shape: Shape) -> Json | None:
+        kind = self.rng.choice([("int", "nullable"), ("int",), ("date",), ("time",)])
+        paths = self._paths(shape, *kind, least=2)
+        return (
+            {"over": [leaf.path for leaf in paths], "op": self.rng.choice(["lt", "le", "gt", "ge"])}
+            if paths
+            else None
+        )
+
+    def _count(self, shape: Shape) -> Json | None:
+        kind = self.rng.choice([("int",), ("text", "nulltext"), ("bool",), ("nullable",)])
+        paths = self._paths(shape, *kind)
+        if not paths:
+            return None
+        values = [self._constant(self.rng.choice(paths)) for _ in range(self.rng.randint(1, 2))]
+        return {
+            "over": [leaf.path for leaf in paths],
+            "values": values,
+            "op": self.rng.choice(["eq", "le", "ge"]),
+            "value": self._value(shape, 2),
+        }
+
+    def _slide(self, shape: Shape) -> Json | None:
+        if not shape.lists:
+            return None
+        path, leaves, _, _ = self.rng.choice(shape.lists)
+        names = ["a", "b", "c"][: self.rng.choice([1, 2, 2, 2, 3])]
+        bound = [leaf for name in names for leaf in self._bound_leaves(leaves, name)]
+        expr = self._lookup(bound) if self.rng.random() < 0.3 else self._condition(bound, None)
+        return None if expr is None else {"over": path, "as": names, "expr": expr}
+
+    def _lookup(self, leaves: list[Leaf]) -> Json | None:
+        key = self._pick(leaves, "int", "text", "nulltext", "nullable")
+        other = self._pick(leaves, "int")
+        if key is None or other is None:
+            return None
+        chosen = [v for v in key.values if self.rng.random() < 0.8]
+        name = f"t{len(self.tables)}"
+        self.tables[name] = [[v, self.rng.choice(other.values)] for v in chosen] or [[key.values[0], 1]]
+        found = {"op": "lookup", "table": name, "key": [{"ref": key.path}]}
+        return {"op": self.rng.choice(["eq", "le", "ne"]), "args": [{"ref": other.path}, found]}
+
+    def _implies(self, shape: Shape) -> Json | None:
+        leaves = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
+        condition, then = self._condition(leaves, shape, 1), self._condition(leaves, shape, 1)
+        return None if condition is None or then is None else {"if": condition, "then": then}
+
+    def _intension(self, shape: Shape) -> Json | None:
+        leaves = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
+        expr = self._lookup(leaves) if self.rng.random() < 0.2 else self._condition(leaves, shape)
+        return None if expr is None else {"expr": expr}
+
+
+def document(seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000) -> Json:
+    """The document of a seed; with ``kinds`` it has one relation of each (where the shape allows it)."""
+    return Generator(seed, kinds, max_size).document()

@@ -1,0 +1,137 @@
+"""Refusals of the compiler, and feasibility at sizes that cannot be enumerated."""
+
+from __future__ import annotations
+
+import pytest
+
+from factorspec_sdk.errors import EmptyDomain, TooLarge, Unsatisfiable
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.wire import parse_document
+from tests.graph.documents import compiled, feasible, integer, record
+
+REF = {"a": {"ref": "$.a"}, "b": {"ref": "$.b"}, "c": {"ref": "$.c"}}
+
+
+def less(left: str, right: str) -> dict[str, object]:
+    return {"kind": "intension", "expr": {"op": "lt", "args": [REF[left], REF[right]]}}
+
+
+def test_a_conflict_names_a_minimal_set_of_relations() -> None:
+    fields = {name: integer(1, 5) for name in "abc"}
+    noise = {"kind": "intension", "expr": {"op": "ne", "args": [REF["a"], {"const": 3}]}}
+    with pytest.raises(Unsatisfiable) as caught:
+        compiled(fields, [less("a", "b"), noise, less("b", "c"), less("c", "a")])
+    assert caught.value.conflict == ("r0", "r2", "r3")
+    assert caught.value.minimal
+    assert [problem.place for problem in caught.value.problems] == [
+        f"/x-factorspec/relations/{n}" for n in (0, 2, 3)
+    ]
+
+
+def test_a_single_impossible_relation_is_named_alone() -> None:
+    with pytest.raises(Unsatisfiable, match="this relation cannot be satisfied") as caught:
+        compiled(
+            {"a": integer(1, 5)},
+            [{"kind": "intension", "expr": {"op": "gt", "args": [REF["a"], {"const": 9}]}}],
+        )
+    assert caught.value.conflict == ("r0",)
+
+
+def test_relations_of_different_components_do_not_enter_a_conflict() -> None:
+    fields = {name: integer(1, 5) for name in "abc"}
+    impossible = {"kind": "intension", "expr": {"op": "eq", "args": [REF["c"], {"const": 7}]}}
+    with pytest.raises(Unsatisfiable) as caught:
+        compiled(fields, [less("a", "b"), impossible])
+    assert caught.value.conflict == ("r1",)
+
+
+def test_an_empty_domain_is_refused_by_name() -> None:
+    with pytest.raises(EmptyDomain, match="/properties/a"):
+        compiled({"a": integer(5, 1)}, [])
+
+
+def test_a_list_that_unrolls_too_far_is_refused_with_its_pointer() -> None:
+    inner = {"type": "array", "items": integer(1, 3), "minItems": 0, "maxItems": 200}
+    item = {"type": "array", "items": inner, "minItems": 0, "maxItems": 200}
+    with pytest.raises(TooLarge, match="/properties/a"):
+        compiled({"a": item}, [{"kind": "sum", "over": ["$.a[*][*]"], "value": {"const": 5}}])
+
+
+def test_a_component_over_budget_is_refused_with_relations_and_domain_sizes() -> None:
+    fields = {f"f{n}": integer(0, 200) for n in range(6)}
+    product = {"op": "mul", "args": [{"ref": "$.f0"}, {"ref": "$.f1"}]}
+    for n in range(2, 6):
+        product = {"op": "mul", "args": [product, {"ref": f"$.f{n}"}]}
+    unreachable = {"kind": "intension", "expr": {"op": "eq", "args": [product, {"const": 211 * 223 * 227}]}}
+    spec = parse_document(record(fields, [unreachable]))
+    with pytest.raises(TooLarge, match=r"r0.*6 fields.*201 values"):
+        compile_spec(spec, step_budget=2_000)
+
+
+def test_a_sum_over_ten_million_cents_is_read_as_sets() -> None:
+    amounts = {"type": "array", "items": integer(0, 10_000_000), "minItems": 3, "maxItems": 3}
+    spec = compiled(
+        {"total": integer(0, 10_000_000), "parts": amounts},
+        [{"kind": "sum", "over": ["$.parts[*]"], "value": {"ref": "$.total"}}],
+    )
+    assert feasible(spec, 100, 30, 20, 50) == [[0, 10_000_000], [0, 100], [0, 70], [50]]
+
+
+def test_a_weighted_sum_with_gaps_is_exact() -> None:
+    fields = {"a": integer(0, 1000), "b": integer(0, 1000), "c": integer(0, 5_000)}
+    spec = compiled(
+        fields, [{"kind": "sum", "over": ["$.a", "$.b"], "weights": [2, 3], "value": {"ref": "$.c"}}]
+    )
+    state = spec.feasibility.start()
+    for slot, index in ((0, 10), (1, 20)):
+        assert index in spec.feasibility.values(state, slot)
+        state = spec.feasibility.assign(state, slot, index)
+    assert list(spec.feasibility.values(state, 2)) == [80]
+
+
+def test_total_before_a_list_of_any_length_is_exact() -> None:
+    amounts = {"type": "array", "items": integer(100, 5_000), "minItems": 0, "maxItems": 20}
+    spec = compiled(
+        {"total": integer(0, 1_000_000), "parts": amounts},
+        [{"kind": "sum", "over": ["$.parts[*]"], "value": {"ref": "$.total"}}],
+    )
+    start = spec.feasibility.start()
+    totals = spec.feasibility.values(start, 0)
+    assert 0 in totals and 99 not in totals and 100 in totals
+    assert totals.last == 100_000
+    state = spec.feasibility.assign(start, 0, 5_001)
+    assert list(spec.feasibility.values(state, 1)) == [1]  # one more item: yes
+    state = spec.feasibility.assign(state, 1, 1)
+    # 5,001 in all, each item 100..5,000: one item alone cannot be it, so 1..4,901 or nothing is left to pay
+    first = spec.program.slots[2].domain
+    assert [
+        first.value(i)
+        for i in (spec.feasibility.values(state, 2).first, spec.feasibility.values(state, 2).last)
+    ] == [
+        100,
+        4_901,
+    ]
+
+
+def test_dates_of_a_century_keep_order() -> None:
+    day = {
+        "type": "string",
+        "format": "date",
+        "x-factorspec": {"domain": {"min": "1950-01-01", "max": "2049-12-31"}},
+    }
+    spec = compiled({"a": day, "b": day}, [{"kind": "ordered", "over": ["$.a", "$.b"], "op": "lt"}])
+    last = len(spec.program.slots[0].domain) - 1
+    assert feasible(spec, last - 1, last) == [[0, last - 1], [last]]
+
+
+def test_twenty_of_many_distinct_values_need_no_enumeration_of_sets() -> None:
+    names = {"enum": [f"n{n}" for n in range(300)]}
+    items = {"type": "array", "items": names, "minItems": 20, "maxItems": 20}
+    spec = compiled({"a": items}, [{"kind": "all_different", "over": ["$.a[*]"]}])
+    assert len(spec.feasibility.values(spec.feasibility.start(), 0)) == 300
+
+
+def test_pigeonholes_are_refused_quickly() -> None:
+    items = {"type": "array", "items": {"enum": [f"n{n}" for n in range(19)]}, "minItems": 20, "maxItems": 20}
+    with pytest.raises(Unsatisfiable):
+        compiled({"a": items}, [{"kind": "all_different", "over": ["$.a[*]"]}])
