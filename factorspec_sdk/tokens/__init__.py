@@ -1,0 +1,33 @@
+"""The token layer: vocabulary, cuts, canonical tokens, candidates' rows, numbers and masks.
+
+Knows nothing of relations. ``decoding`` puts it together with the factor graph. Needs the extra ``tokens``.
+"""
+
+from factorspec_sdk.tokens.canonical import Canonical
+from factorspec_sdk.tokens.certain import certain
+from factorspec_sdk.tokens.cuts import Cuts
+from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
+from factorspec_sdk.tokens.masks import Allowed, pack_ids, unpack_row
+from factorspec_sdk.tokens.numbers import NumberState, NumberWalk, SteppedValues, Values, supports_numbers
+from factorspec_sdk.tokens.rows import RowTable, RowTables
+from factorspec_sdk.tokens.vocabulary import Vocabulary
+
+__all__ = [
+    "NOTHING_HELD",
+    "Allowed",
+    "Canonical",
+    "Continuation",
+    "Cuts",
+    "Held",
+    "NumberState",
+    "NumberWalk",
+    "RowTable",
+    "RowTables",
+    "SteppedValues",
+    "Values",
+    "Vocabulary",
+    "certain",
+    "pack_ids",
+    "supports_numbers",
+    "unpack_row",
+]

@@ -1,0 +1,73 @@
+"""The certain tokens of a candidate: those that no later decision can change.
+
+A session holds a tail of text W that begins at a cut, of whose tokens e are given out already. A candidate v
+with the literal that follows it makes the text x = W + v + literal::
+
+    x = ' "Oslo", "day": '                     c = last cut of x
+        |--- head ------|tail|                 certain = (tokens(head) + stable tokens of tail)[e:]
+                        c                      held    = tail, with how many of its tokens are given out
+
+One step makes it faster. The cuts of a literal do not depend on the candidate, so from its first inner cut
+on the tokens are worked out once and joined to those of each candidate (``LiteralEnd``).
+"""
+
+from __future__ import annotations
+
+from factorspec_sdk.tokens.canonical import Canonical
+from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
+
+_MAX_LITERALS = 1 << 14
+
+
+def certain(canonical: Canonical, held: Held, text: str, after: Continuation) -> tuple[tuple[int, ...], Held]:
+    """The certain tokens of ``held.text + text + after.literal`` not yet given out, and what is held then.
+
+    Args:
+        canonical: encodes; remembers the ends of literals.
+        held: what was held before.
+        text: the candidate's JSON text, empty for a decision without own text.
+        after: what follows it.
+    """
+    end = _literal_end(canonical, after)
+    if end is not None:
+        piece = held.text + text + end.begin
+        # An added token that begins before the cut might span it.
+        if not canonical.cuts.may_begin_added(piece):
+            return canonical.encode_piece(piece)[held.emitted :] + end.tokens, end.held
+    return certain_by_last_cut(canonical, held, text, after)
+
+
+def certain_by_last_cut(
+    canonical: Canonical, held: Held, text: str, after: Continuation
+) -> tuple[tuple[int, ...], Held]:
+    """What ``certain`` gives, by the drawing above; the slow reference."""
+    whole = held.text + text + after.literal
+    given = held.emitted
+    if after.final:
+        return canonical.encode_piece(whole)[given:], NOTHING_HELD
+    cut = canonical.cuts.last_cut(whole, after.following)
+    head = canonical.encode_piece(whole[:cut]) if cut else ()
+    if cut == len(whole):
+        return head[given:], NOTHING_HELD
+    tail = whole[cut:]
+    stable = canonical.stable(tail)
+    # Tokens once given out stay given out, also where `stable` knows fewer of a longer tail.
+    emitted = max(len(stable), given - len(head))
+    return (head + stable)[given:], Held(tail, emitted)
+
+
+def _literal_end(canonical: Canonical, after: Continuation) -> LiteralEnd | None:
+    """The end of a literal that is the same whatever stands before, or None if there is none."""
+    memo = canonical.literal_ends
+    if after in memo:
+        return memo[after]
+    if len(memo) >= _MAX_LITERALS:
+        memo.clear()
+    end = None
+    cuts = canonical.cuts
+    cut = cuts.first_cut_at_or_after(after.literal, 1) if cuts.is_local else None
+    if cut is not None:
+        rest = Continuation(after.literal[cut:], after.following, after.final)
+        end = LiteralEnd(after.literal[:cut], *certain_by_last_cut(canonical, NOTHING_HELD, "", rest))
+    memo[after] = end
+    return end

@@ -1,0 +1,92 @@
+"""Character classes as the tokenizer itself sees them.
+
+Python's Unicode tables need not be the tokenizer's, so a guess from ``unicodedata`` is confirmed by one split
+of the tokenizer the first time a character is met; a character that cannot be confirmed has no class, and
+nothing is assumed beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Literal
+
+from factorspec_sdk.tokens.families import LETTER_WITHOUT_CASE, MARK, UNKNOWN, Family
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+CharacterClass = Literal["letter", "number", "space", "mark", "rest", "unknown"]
+
+# The Unicode property White_Space, outside ASCII.
+_WIDE_SPACES = frozenset(
+    "\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+)
+_ASCII_SPACES = frozenset(" \t\n\r\f\v")
+_LONG_S = "\u017f"
+_PROBE = "a{c}a{c}{c}1{c}1 {c}!{c}! {c}{c} !\n{c}\n'{c}'{c}{c}B{c}Bb  {c}  1"
+
+
+class StandIns(dict[int, str]):
+    """A table for ``str.translate`` from each character to its ASCII stand-in, filled as they are met."""
+
+    def __init__(self, family: Family, tokenizer: Tokenizer) -> None:
+        super().__init__()
+        self._family = family
+        self._pre_tokenizer = tokenizer.pre_tokenizer
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character.isascii():
+            stand_in = character if character.isprintable() or character in _ASCII_SPACES else "!"
+        else:
+            stand_in = next((s for s in self._guesses(character) if self._confirmed(character, s)), UNKNOWN)
+        self[code] = stand_in
+        return stand_in
+
+    def class_of(self, character: str) -> CharacterClass:
+        """The class of one character."""
+        stand_in = self[ord(character)]
+        if stand_in == UNKNOWN:
+            return "unknown"
+        if stand_in == MARK:
+            return "mark"
+        if stand_in == LETTER_WITHOUT_CASE or stand_in.isalpha():
+            return "letter"
+        if stand_in.isdigit():
+            return "number"
+        return "space" if stand_in in _ASCII_SPACES else "rest"
+
+    def _guesses(self, character: str) -> tuple[str, ...]:
+        category = unicodedata.category(character)
+        guesses: tuple[str, ...]
+        if character == _LONG_S:
+            guesses = ("s", "x")
+        elif category in ("Lu", "Lt"):
+            guesses = ("X", "x")
+        elif category in ("Lm", "Lo"):
+            guesses = (LETTER_WITHOUT_CASE,)
+        elif category[0] == "L":
+            guesses = ("x",)
+        elif category[0] == "N":
+            guesses = ("0",)
+        elif character in _WIDE_SPACES:
+            guesses = ("\t",)
+        elif category[0] == "M" and self._family.words_take_contraction:
+            guesses = (MARK,)
+        else:
+            guesses = ("!",)
+        return (*guesses, "!", "x")
+
+    def _confirmed(self, character: str, stand_in: str) -> bool:
+        """True if the tokenizer splits a probe with the character like the family with the stand-in."""
+        if "\ud800" <= character <= "\udfff" or self._pre_tokenizer is None:
+            return False
+        pieces = self._pre_tokenizer.pre_tokenize_str(_PROBE.format(c=character))
+        ends = [offsets[1] for _, offsets in pieces]
+        return ends == split_ends(self._family.split, _PROBE.format(c=stand_in))
+
+
+def split_ends(split: re.Pattern[str], text: str) -> list[int]:
+    """Where each match of a covering expression ends."""
+    return [match.end() for match in split.finditer(text)]

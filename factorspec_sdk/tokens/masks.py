@@ -1,0 +1,137 @@
+"""Allowed tokens of one position, as a short list of ids or as a packed row.
+
+A packed row is what XGrammar, SGLang and vLLM share::
+
+    word      0                    1                         row_words - 1
+    bits   31 … 2 1 0   63 … 34 33 32       …
+              tokens 0, 1, 2 … 31     tokens 32 … 63
+
+``row``: (row_words,) int32, C order, CPU; bit j of word i is token 32·i + j, 1 = allowed.
+Invariant: bits at or above the logit width are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = NDArray[np.int32]
+Ids = NDArray[np.int32]
+
+_WORD_BITS = 32
+
+
+class Allowed:
+    """An immutable set of token ids: those that may come at one position.
+
+    Held as sorted ids, as a packed row, or as a row with some more ids (free text and what closes it); what
+    is asked for is computed once and kept.
+    """
+
+    __slots__ = ("_ids", "_row", "_set", "_words", "count")
+
+    count: int
+    """How many tokens are allowed."""
+
+    def __init__(self, ids: frozenset[int] | None, row: Row | None, count: int) -> None:
+        """Use ``of`` or ``from_row``. One of ``ids`` and ``row`` is given, and never changed again."""
+        self._set = ids
+        self._row = row
+        self.count = count
+        self._ids: Ids | None = None
+        self._words: tuple[NDArray[np.int64], Row] | None = None
+
+    @classmethod
+    def of(cls, token_ids: Iterable[int]) -> Allowed:
+        """The given ids, in any order and however often."""
+        unique = frozenset(token_ids)
+        return cls(unique, None, len(unique))
+
+    @classmethod
+    def from_row(cls, row: Row, also: Iterable[int] = ()) -> Allowed:
+        """The tokens of a packed row, and some more. Copies the row.
+
+        Args:
+            row: (row_words,) int32, layout as above, no bit at or above the logit width.
+            also: further ids, below 32·row_words.
+        """
+        own = np.array(row, dtype=np.int32, copy=True).reshape(-1)
+        for token_id in also:
+            own.view(np.uint32)[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+        return cls(None, own, int.from_bytes(own.tobytes(), "little").bit_count())
+
+    def ids(self) -> Ids:
+        """(count,) int32: the allowed ids, ascending. Do not change."""
+        if self._ids is None:
+            if self._set is not None:
+                self._ids = np.array(sorted(self._set), dtype=np.int32)
+            else:
+                assert self._row is not None
+                self._ids = unpack_row(self._row)
+        return self._ids
+
+    def write_row(self, out: Row) -> None:
+        """Overwrite ``out``, (row_words,) int32, with the packed row. Allocates nothing once warm."""
+        if self._row is not None:
+            out[:] = self._row
+            return
+        if self._words is None:
+            self._words = _words_of(self.ids())
+        out.fill(0)
+        positions, values = self._words
+        out[positions] = values
+
+    def __contains__(self, token_id: object) -> bool:
+        if not isinstance(token_id, int | np.integer):
+            return False
+        if self._set is not None:
+            return int(token_id) in self._set
+        assert self._row is not None
+        word = int(token_id) >> 5
+        return 0 <= word < len(self._row) and bool((int(self._row[word]) >> (int(token_id) & 31)) & 1)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids().tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Allowed)
+            and self.count == other.count
+            and np.array_equal(self.ids(), other.ids())
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.ids().tobytes())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.ids()[:8].tolist()))
+        return f"Allowed({shown}{', …' if self.count > 8 else ''}; count={self.count})"
+
+
+def pack_ids(token_ids: Iterable[int], row_words: int) -> Row:
+    """The packed row of some ids: (row_words,) int32."""
+    row = np.zeros(row_words, dtype=np.int32)
+    Allowed.of(token_ids).write_row(row)
+    return row
+
+
+def unpack_row(row: Row) -> Ids:
+    """The ids of a packed row, ascending: (number of bits that are 1,) int32."""
+    bits = np.unpackbits(np.ascontiguousarray(row, dtype="<i4").view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).astype(np.int32)
+
+
+def _words_of(ids: Ids) -> tuple[NDArray[np.int64], Row]:
+    """The words that hold the ids, and their values."""
+    words = (ids >> 5).astype(np.int64)
+    bits = np.left_shift(np.uint32(1), (ids & (_WORD_BITS - 1)).astype(np.uint32))
+    positions, starts = np.unique(words, return_index=True)
+    if not len(positions):
+        return positions, np.zeros(0, dtype=np.int32)
+    values = np.bitwise_or.reduceat(bits, starts).astype(np.uint32)
+    return positions, values.view(np.int32)

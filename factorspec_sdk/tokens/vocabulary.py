@@ -1,0 +1,219 @@
+"""A tokenizer as the token layer sees it: ids, their exact bytes, and the encoding of text.
+
+Only byte-level BPE is taken (GPT-2, SmolLM2, Qwen, Llama 3, gpt-oss and their like). Anything else is
+refused when the vocabulary is made, with the reason: a mask that is nearly right is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from factorspec_sdk.errors import EngineError, MissingExtra, ModelNotFound, Problem
+from factorspec_sdk.tokens.alphabet import from_alphabet, to_alphabet
+from factorspec_sdk.tokens.definition import Definition, problems_of
+from factorspec_sdk.tokens.escaping import Escaper
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_WORD_BITS = 32
+# Bytes that no UTF-8 text holds; a vocabulary may lack them.
+_NEVER_IN_UTF8 = frozenset({0xC0, 0xC1, *range(0xF5, 0x100)})
+
+
+class Vocabulary:
+    """The tokens of one tokenizer, by id.
+
+    Equal and hashable by content. Holds no mutable state that a caller can see.
+
+    Attributes:
+        name: what errors call it.
+        tokenizer: the library's tokenizer, without truncation and padding.
+        definition: its definition (``tokenizer.json``), read.
+        hash: SHA-256 (hex) of the definition, the logit width and the end ids.
+        logit_width: columns of the model's logits; ids without a token lie in it.
+        end_ids: ids that end a completion, in the given order.
+        added_ids: ids of added tokens, special or not. They are no part of values or of free text.
+        special_ids: those of ``added_ids`` that the tokenizer calls special.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        logit_width: int | None = None,
+        end_ids: Iterable[int] = (),
+        name: str = "tokenizer",
+    ) -> None:
+        text = tokenizer.to_str()
+        raw = json.loads(text)
+        if raw.get("truncation") is not None or raw.get("padding") is not None:
+            tokenizer = type(tokenizer).from_str(text)
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+        self.name = name
+        self.tokenizer = tokenizer
+        self.definition = Definition.read(raw)
+        self.end_ids = tuple(end_ids)
+        self.added_ids = frozenset(token.id for token in self.definition.added)
+        self.special_ids = frozenset(token.id for token in self.definition.added if token.special)
+        self._refuse(problems_of(self.definition))
+        self._bytes = self._read_bytes(raw["model"]["vocab"])
+        num_ids = len(self._bytes)
+        self.logit_width = num_ids if logit_width is None else logit_width
+        self._refuse(self._width_problems(num_ids))
+        self._bytes.extend([b""] * (self.logit_width - num_ids))
+        seed = f"{self.logit_width} {self.end_ids} ".encode() + text.encode()
+        self.hash = hashlib.sha256(seed).hexdigest()
+        self._escaper = Escaper(self.definition, tokenizer, self._missing_bytes())
+
+    @classmethod
+    def from_tokenizer(
+        cls,
+        tokenizer: Tokenizer,
+        logit_width: int | None = None,
+        end_ids: Iterable[int] = (),
+        *,
+        name: str = "tokenizer",
+    ) -> Vocabulary:
+        """The vocabulary of a ``tokenizers.Tokenizer``.
+
+        Args:
+            tokenizer: not changed; must not be changed by the caller afterwards.
+            logit_width: columns of the model's logits, at least the number of ids; None: the number of ids.
+            end_ids: ids that end a completion.
+            name: what errors call it.
+
+        Raises:
+            EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
+        """
+        return cls(tokenizer, logit_width=logit_width, end_ids=end_ids, name=name)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str,
+        logit_width: int | None = None,
+        end_ids: Iterable[int] = (),
+        *,
+        name: str | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a ``tokenizer.json``.
+
+        Raises:
+            MissingExtra: the package ``tokenizers`` is not installed.
+            ModelNotFound: there is no such file.
+            EngineError: as for ``from_tokenizer``.
+        """
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtra(
+                "tokenizers is not installed; run: pip install 'factorspec[tokens]'"
+            ) from error
+        if not Path(path).is_file():
+            raise ModelNotFound(f"no tokenizer file {path!r}")
+        return cls(Tokenizer.from_file(path), logit_width=logit_width, end_ids=end_ids, name=name or path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self.name!r}, logit_width={self.logit_width}, hash={self.hash[:12]!r})"
+
+    @property
+    def row_words(self) -> int:
+        """Words of 32 bits in a packed mask row."""
+        return -(-self.logit_width // _WORD_BITS)
+
+    @cached_property
+    def text_ids(self) -> tuple[int, ...]:
+        """Ids that may be part of text: neither added tokens nor columns without a token. Ascending."""
+        return tuple(i for i, data in enumerate(self._bytes) if data and i not in self.added_ids)
+
+    @property
+    def all_bytes(self) -> Sequence[bytes]:
+        """The bytes of each id below ``logit_width``; ``b""`` where a column has no token. Do not change."""
+        return self._bytes
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The exact bytes of a token (of an added token: its content); a column without a token has none."""
+        return self._bytes[token_id]
+
+    def token_id(self, data: bytes) -> int | None:
+        """The id of the ordinary token with exactly these bytes, or None."""
+        token_id = self.tokenizer.token_to_id(to_alphabet(data))
+        return None if token_id in self.added_ids else token_id
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The tokenizer's own encoding of ``text``, without special tokens put around it."""
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def decode_bytes(self, token_ids: Iterable[int]) -> bytes:
+        """The tokens' bytes, joined."""
+        table = self._bytes
+        return b"".join([table[token_id] for token_id in token_ids])
+
+    def decode(self, token_ids: Iterable[int], *, errors: Literal["strict", "replace"] = "strict") -> str:
+        """The text of the tokens, exactly (no clean-up, nothing skipped).
+
+        Raises:
+            UnicodeDecodeError: the bytes are not UTF-8 (a token may end inside a character) and ``errors`` is
+                "strict".
+        """
+        return self.decode_bytes(token_ids).decode("utf-8", errors)
+
+    def escape(self, json_text: str) -> str:
+        """A JSON text of the same value that the tokenizer takes literally. See ``Escaper``."""
+        return self._escaper.escape(json_text)
+
+    def _read_bytes(self, vocab: dict[str, int]) -> list[bytes]:
+        added = {token.id: token.content for token in self.definition.added}
+        table = [b""] * (1 + max([*vocab.values(), *added]))
+        broken: list[str] = []
+        for token, token_id in vocab.items():
+            data = from_alphabet(token)
+            if data is None:
+                if token_id not in added:
+                    broken.append(token)
+            else:
+                table[token_id] = data
+        for token_id, content in added.items():
+            table[token_id] = content.encode()
+        if broken:
+            self._refuse(
+                [Problem("model.vocab", "a token is no string of the byte alphabet", repr(broken[0]))]
+            )
+        return table
+
+    def _missing_bytes(self) -> frozenset[int]:
+        present = {self._bytes[i][0] for i in self.text_ids if len(self._bytes[i]) == 1}
+        missing = frozenset(range(256)) - present - _NEVER_IN_UTF8
+        ascii_text = {byte for byte in missing if 0x20 <= byte < 0x7F}
+        if ascii_text:
+            characters = "".join(map(chr, sorted(ascii_text)))
+            self._refuse([Problem("model.vocab", "no token for these ASCII characters", repr(characters))])
+        return missing
+
+    def _width_problems(self, num_ids: int) -> list[Problem]:
+        problems = []
+        if self.logit_width < num_ids:
+            problems.append(Problem("logit_width", f"smaller than the {num_ids} ids", repr(self.logit_width)))
+        for end_id in self.end_ids:
+            if not 0 <= end_id < self.logit_width:
+                problems.append(Problem("end_ids", f"outside the {self.logit_width} columns", repr(end_id)))
+            elif end_id not in self.added_ids:
+                problems.append(Problem("end_ids", "an end token must be an added token", repr(end_id)))
+        return problems
+
+    def _refuse(self, problems: list[Problem]) -> None:
+        if problems:
+            raise EngineError(f"tokenizer {self.name!r} is not supported", problems)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from factorspec_sdk.tokens import Allowed, pack_ids, unpack_row
+
+
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 64, 257, 1000])
+def test_ids_rows_and_membership_agree(width: int) -> None:
+    source = np.random.default_rng(width)
+    for size in {0, 1, min(5, width), width}:
+        ids = np.sort(source.choice(width, size, replace=False)).astype(np.int32)
+        words = -(-width // 32)
+        row = pack_ids(ids.tolist(), words)
+        for token in range(width):
+            assert bool((int(row[token // 32]) >> (token % 32)) & 1) == (token in ids)
+        for allowed in (Allowed.of(ids.tolist()), Allowed.from_row(row)):
+            assert allowed.count == len(allowed) == size
+            assert allowed.ids().tolist() == list(allowed) == ids.tolist()
+            assert allowed.ids().dtype == np.int32
+            assert [t for t in range(-1, width + 40) if t in allowed] == ids.tolist()
+            out = np.full(words, -1, dtype=np.int32)
+            for _ in range(2):
+                allowed.write_row(out)
+                assert np.array_equal(out, row)
+        assert np.array_equal(unpack_row(row), ids)
+        assert Allowed.of(ids.tolist()) == Allowed.from_row(row)
+        assert hash(Allowed.of(ids.tolist())) == hash(Allowed.from_row(row))
+
+
+def test_a_row_may_be_given_more_ids() -> None:
+    row = pack_ids([3, 40], 2)
+    allowed = Allowed.from_row(row, also=[31, 40, 63])
+    assert allowed.ids().tolist() == [3, 31, 40, 63]
+    assert unpack_row(row).tolist() == [3, 40]
+
+
+def test_a_row_is_written_into_a_slice_of_a_batch() -> None:
+    batch = np.zeros((3, 2), dtype=np.int32)
+    Allowed.of([31, 32]).write_row(batch[1])
+    assert unpack_row(batch[1]).tolist() == [31, 32]
+    assert not batch[0].any()
+    assert not batch[2].any()
+
+
+def test_ids_in_any_order_and_twice() -> None:
+    assert Allowed.of([5, 1, 5]).ids().tolist() == [1, 5]
