@@ -190,6 +190,11 @@ class ProgramCosts:
         """See ``Costs.sure``."""
         return min(UNBOUNDED, self._bases.sure[pc] + sum(pair[1] for pair in self._cheapest(state)))
 
+    def fits(self, state: State, pc: int, budget: int) -> bool:
+        """See ``Costs.fits``. Static bounds first: most questions are asked far from the limit."""
+        rest: int = sum(most[layer] for most, (layer, _) in zip(self._most, state, strict=True))
+        return self._bases.sure[pc] + rest <= budget or self.sure(state, pc) <= budget
+
     def most(self, state: State, pc: int) -> int:
         """See ``Costs.most``."""
         rest: int = sum(most[layer] for most, (layer, _) in zip(self._most, state, strict=True))

@@ -61,5 +61,8 @@ class Costs(Protocol):
     def sure(self, state: State, pc: int) -> int:
         """Some valid completion costs at most this much; at most ``UNBOUNDED``."""
 
+    def fits(self, state: State, pc: int, budget: int) -> bool:
+        """True if some valid completion surely costs at most ``budget``: ``sure <= budget``, cheap if ample."""
+
     def most(self, state: State, pc: int) -> int:
         """Upper bound on the cost of every valid completion; at most ``UNBOUNDED``. Cheap."""

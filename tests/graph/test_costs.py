@@ -62,6 +62,7 @@ def _walk(
         group = [r for r in records if r.decisions[:done] == decisions[:done]]
         rest = [len(r.text) - written for r in group]
         least, sure, most = costs.least(state, pc), costs.sure(state, pc), costs.most(state, pc)
+        assert [costs.fits(state, pc, sure + by) for by in (-1, 0, 1)] == [False, True, True]
         assert least <= min(rest) <= sure and max(rest) <= most
         if exact:
             assert least == min(rest) == sure

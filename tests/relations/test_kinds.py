@@ -88,7 +88,10 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
                 "as": "t",
                 "body": {
                     "op": "le",
-                    "args": [{"ref": "t.day"}, {"op": "lookup", "table": "stays", "key": [{"ref": "t.city"}]}],
+                    "args": [
+                        {"ref": "t.day"},
+                        {"op": "lookup", "table": "stays", "key": [{"ref": "t.city"}]},
+                    ],
                 },
             }
         },
