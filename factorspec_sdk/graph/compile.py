@@ -25,6 +25,7 @@ from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.layout import lay_out
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
+from factorspec_sdk.graph.tighten import tightened_lengths
 from factorspec_sdk.graph.unroll import Unrolled, unroll
 from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
 from factorspec_sdk.wire.spec import Spec
@@ -99,6 +100,16 @@ def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
         EmptyDomain: a field has no value.
     """
     unrolled = unroll(spec.root)
+    lengths = tightened_lengths(unrolled, NodeStore())
+    if not lengths:
+        return _compile(spec, unrolled, step_budget)
+    try:
+        return _compile(spec, unroll(spec.root, lengths), step_budget)
+    except Unsatisfiable:  # the conflict must be able to name the relations on lengths
+        return _compile(spec, unrolled, step_budget)
+
+
+def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
     program = lay_out(unrolled)
     store = NodeStore()
     factors = lower_relations(unrolled, store)

@@ -6,7 +6,7 @@ grouped so that components share no slot and no controlling slot: they are indep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from factorspec_sdk.automata.logic import And
@@ -48,8 +48,13 @@ class Group:
     factors: tuple[Factor, ...]
 
 
-def lower_relations(unrolled: Unrolled, store: NodeStore) -> list[Factor]:
-    """Conditions of all enforced relations on all object instances. Decided ones are kept only if false."""
+def lower_relations(
+    unrolled: Unrolled, store: NodeStore, only: Callable[[Relation], bool] | None = None
+) -> list[Factor]:
+    """Conditions of all enforced relations (or of some) on all object instances.
+
+    Decided conditions are kept only if false.
+    """
     tries: dict[object, Trie] = {}
     factors: list[Factor] = []
     for part, nodes in unrolled.owners:
@@ -61,7 +66,7 @@ def lower_relations(unrolled: Unrolled, store: NodeStore) -> list[Factor]:
             tables.update(outer.tables)
         lowering = Lowering(store, part, tables, tries, {})
         for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
-            if relation.enforce:
+            if relation.enforce and (only is None or only(relation)):
                 origin = Origin(relation, part.path, pointer)
                 for condition in relation.lower(lowering):
                     factors.extend(Factor(c, origin) for c in _parts(condition, store))

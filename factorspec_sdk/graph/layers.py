@@ -139,6 +139,14 @@ class Layers:
         positions, begun = self._readers[layer]
         return not positions and not begun and not self._branches[layer]
 
+    def is_branch(self, layer: int) -> bool:
+        """True if the layer's slot decides whether others occur."""
+        return self._branches[layer]
+
+    def code(self, layer: int, index: int) -> Scalar:
+        """The code of a value of the layer's slot."""
+        return self._codes[layer][index]
+
     def all_entering(self) -> list[list[Condition]]:
         """For each layer the conditions, local and wide, whose first slot is the layer's; slots by number."""
         found: list[list[Condition]] = [[] for _ in self.slots]
@@ -189,15 +197,24 @@ class Layers:
     def step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
         """(next layer, its state), or None if a condition is broken. O(wide conditions open)."""
         move = self._moves.get((layer, index if self._branches[layer] else -1)) or self.move(layer, index)
-        slot, code = self.slots[layer], self._codes[layer][index]
-        false = self.store.false
+        code, false = self._codes[layer][index], self.store.false
         joined = self._joined[layer].get(state[0])
         local = (joined if joined is not None else self.joined(layer, state[0])).advance(index, code)
         for at in move.skipped:
             local = self.joined(at, local).advance(ABSENT_INDEX, Mark.ABSENT)
         if local is false:
             return None
-        out = [self.settled(local)]
+        wide = self._wide_after(move, state, layer, index)
+        return None if wide is None else (move.target, (self.settled(local), *wide))
+
+    def wide_step(self, layer: int, state: LayerState, index: int) -> Sequence[Condition] | None:
+        """The wide conditions after ``index`` at a layer that is no branch, or None if one is broken."""
+        move = self._moves.get((layer, -1)) or self.move(layer, index)
+        return self._wide_after(move, state, layer, index) if move.tracks else ()
+
+    def _wide_after(self, move: Move, state: LayerState, layer: int, index: int) -> Sequence[Condition] | None:
+        slot, code, false = self.slots[layer], self._codes[layer][index], self.store.false
+        out: list[Condition] = []
         for track in move.tracks:
             node = state[track.source] if track.source >= 0 else track.begin
             if track.reads:
@@ -208,7 +225,7 @@ class Layers:
                 return None
             if track.keeps:
                 out.append(node)
-        return move.target, tuple(out)
+        return out
 
 
 def _spans(group: Group) -> list[Span]:

@@ -49,9 +49,12 @@ def all_candidates(program: Program, hole_text: str = "0") -> Iterator[Record]:
                 )
 
 
-def all_records(spec: Spec) -> list[Record]:
-    """Every valid record of a spec without free text, by enumeration. O(product of domain sizes)."""
-    program = lay_out(unroll(spec.root))
+def all_records(spec: Spec, program: Program | None = None) -> list[Record]:
+    """Every valid record of a spec without free text, by enumeration. O(product of domain sizes).
+
+    Decisions are those of ``program`` where it is given (a compiled spec's, which may have fewer slots).
+    """
+    program = lay_out(unroll(spec.root)) if program is None else program
     return [
         record
         for record in all_candidates(program)

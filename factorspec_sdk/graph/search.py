@@ -13,13 +13,13 @@ says so; the state itself stays live, because a path was proven when it was reac
 
 from __future__ import annotations
 
-from factorspec_sdk.automata.logic import conjunction, parts_of
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.components import OverBudget
 from factorspec_sdk.graph.factors import bits
 from factorspec_sdk.graph.layers import Layers, LayerState
+from factorspec_sdk.graph.runs import Runs
 
 #: states that may be remembered before the memory is dropped and built anew
 MAX_REMEMBERED = 400_000
@@ -44,8 +44,7 @@ class Search:
         self._live: list[dict[LayerState, bool]] = [{} for _ in range(size)]
         self._values: list[dict[LayerState, IndexSet]] = [{} for _ in range(size)]
         self._masks: list[dict[Condition, int]] = [{} for _ in range(size)]
-        self._local_masks: dict[Condition, int] = {}
-        self._runs: list[dict[Condition, tuple[int, Condition] | None]] = [{} for _ in range(size)]
+        self._runs = Runs(layers)
         self._full = [(1 << len(domain)) - 1 for domain in layers.domains]
 
     def is_satisfiable(self) -> bool:
@@ -93,58 +92,25 @@ class Search:
     def _step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
         """One step and all forced ones after it."""
         self.steps += 1
-        after = self.layers.step(layer, state, index)
-        return None if after is None else self._forced(*after)
-
-    def _forced(self, layer: int, state: LayerState) -> tuple[int, LayerState] | None:
-        """Go on while the local conditions leave one value and no wide condition reads it.
-
-        Such a run depends on the local conditions alone, so it is remembered by them: all states that
-        differ in wide conditions only (which values are used, a running sum) share it.
-        """
-        if layer == self._size:
-            return layer, state
-        memory = self._runs[layer]
-        if state[0] in memory:
-            run = memory[state[0]]
-        else:
-            run = memory[state[0]] = self._run_from(layer, state[0])
-        if run is None:
-            return None
-        return run[0], ((run[1], *state[1:]) if run[0] < self._size else (run[1],))
-
-    def _run_from(self, layer: int, local: Condition) -> tuple[int, Condition] | None:
-        """Where the run ends, or None for a dead end. Works on the parts: only its end is interned."""
-        layers, store = self.layers, self.layers.store
-        parts = parts_of(local)
-        while layer < self._size and layers.is_private(layer):
-            domain = layers.domains[layer]
-            entered = [*parts, *parts_of(layers.entering(layer))]
-            mask = self._full[layer]
-            for part in entered:
-                if part.slots & 1:
-                    own = part.mask_or_none(0, domain)
-                    mask = mask if own is None else mask & own
-            if mask & (mask - 1):
-                break
-            if not mask:
+        if self.layers.is_branch(layer):
+            after = self.layers.step(layer, state, index)
+            if after is None:
                 return None
-            index = mask.bit_length() - 1
-            code = domain.code(index)
-            parts = []
-            for part in entered:
-                after = part.advance(index, code)
-                if after is store.false:
-                    return None
-                parts.extend(parts_of(after))
-            layer += 1
-        return layer, layers.settled(conjunction(store, parts))
+            run, wide = self._runs.onwards(after[0], after[1][0]), after[1][1:]
+        else:
+            run = self._runs.after(layer, state[0], index)
+            if run is None:
+                return None
+            found = self.layers.wide_step(layer, state, index)
+            if found is None:
+                return None
+            wide = found
+        return None if run is None else (run[0], (run[1], *wide))
 
     def _mask(self, layer: int, state: LayerState) -> int:
         """Values that no open condition forbids at once."""
         full, domain = self._full[layer], self.layers.domains[layer]
-        local = self.layers.joined(layer, state[0])
-        mask = self._mask_of(self._local_masks, local, 0, domain, full)
+        mask = self._runs.mask(layer, state[0])
         for node in self.layers.wide_readers(layer, state):
             if not mask:
                 break
@@ -192,7 +158,7 @@ class Search:
 
     def _trim(self) -> None:
         if sum(map(len, self._live)) + sum(map(len, self._values)) > MAX_REMEMBERED:
-            for memory in (self._live, self._values, self._masks, self._runs):
+            for memory in (self._live, self._values, self._masks):
                 for layer in memory:
                     layer.clear()
-            self._local_masks.clear()
+            self._runs.clear()

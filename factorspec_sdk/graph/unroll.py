@@ -6,7 +6,7 @@ length, slots numbered in writing order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import EmptyDomain, Problem, TooLarge
@@ -59,20 +59,25 @@ class Unrolled:
             presence = self.controllers.get(presence[0])
 
 
-def unroll(root: ObjectNode) -> Unrolled:
+def unroll(root: ObjectNode, lengths: Mapping[str, tuple[int, int]] | None = None) -> Unrolled:
     """Unroll a schema.
+
+    Args:
+        root: the resolved schema.
+        lengths: (least, most) items by list path, where narrower than the schema says.
 
     Raises:
         TooLarge: more than ``MAX_SLOTS`` slots and holes.
         EmptyDomain: a field that must be written has no value.
     """
-    walker = _Walker()
+    walker = _Walker(lengths or {})
     part = walker.part(root, "", None, ())
     return Unrolled(part, walker.slots, walker.holes, walker.controllers, walker.owners)
 
 
 class _Walker:
-    def __init__(self) -> None:
+    def __init__(self, lengths: Mapping[str, tuple[int, int]]) -> None:
+        self.lengths = lengths
         self.slots: list[Slot] = []
         self.holes: list[HoleSpec] = []
         self.controllers: dict[int, Presence] = {}
@@ -124,9 +129,10 @@ class _Walker:
         more: list[int | None] = []
         starts: list[int] = []
         inside = presence
-        for at in range(node.max_items):
+        least, most = self.lengths.get(path, (node.min_items, node.max_items))
+        for at in range(most):
             here = f"{path}[{at}]"
-            if at >= node.min_items:
+            if at >= least:
                 slot = self.slot(f"{here}?", _BRANCH, inside, node.pointer)
                 inside = (slot, 1)
                 more.append(slot)

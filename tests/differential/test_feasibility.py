@@ -31,6 +31,9 @@ def compare_with_brute_force(doc: dict[str, object]) -> int:
         check_conflict(doc, refusal.conflict)
         return 0
     assert records, "not refused, but there is no record"
+    everything = {record.text for record in records}
+    records = all_records(spec, compiled.program)
+    assert {record.text for record in records} == everything
     feasibility = compiled.feasibility
     stack: list[tuple[list[Record], int, State]] = [(records, 0, feasibility.start())]
     compared = 0

@@ -59,6 +59,9 @@ def compiled_with_trie(doc: dict[str, object], canonical: Canonical) -> tuple[De
     except Unsatisfiable:
         assert not records
         return None
+    everything = {record.text for record in records}
+    records = all_records(spec, compiled.program)
+    assert {record.text for record in records} == everything
     texts = [written_text(compiled, canonical, record) for record in records]
     trie = Trie.of([canonical.vocabulary.encode(text) for text in texts])
     decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)

@@ -44,7 +44,7 @@ def test_cheapest_and_dearest_completion_at_every_decision(block: int) -> None:
             compiled = compile_spec(spec)
         except Unsatisfiable:
             continue
-        records = all_records(spec)
+        records = all_records(spec, compiled.program)
         costs = compiled.feasibility.with_costs(CharCost(compiled))
         for record in records[:: max(1, len(records) // 15)]:
             compared += _walk(compiled, costs, record.decisions, records)
