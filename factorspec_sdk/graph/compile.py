@@ -30,8 +30,8 @@ from factorspec_sdk.graph.unroll import Unrolled, unroll
 from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
 from factorspec_sdk.wire.spec import Spec
 
-#: search steps for one question (is it satisfiable; which values) on one component; about 2 s
-STEP_BUDGET = 500_000
+#: search steps for one question (is it satisfiable; which values) on one component: one to two seconds
+STEP_BUDGET = 100_000
 #: domains up to this size may be searched value by value
 MAX_ENUMERATED = 20_000
 GraphState = tuple[tuple[int, object], ...]

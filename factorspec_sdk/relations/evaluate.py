@@ -163,25 +163,25 @@ def _key(parts: Sequence[Expr], view: View) -> tuple[list[Quantity], Special | N
     return found, Special.UNKNOWN if any(isinstance(code, Special) for code in codes) else None
 
 
-def _matches(key: Sequence[Quantity], row: Sequence[Scalar]) -> bool:
-    return all(compare("eq", part, quantity(cell)) is True for part, cell in zip(key, row, strict=False))
+def _row(table: str, key: Sequence[Quantity], view: View) -> Sequence[Scalar] | None:
+    """The first row that begins with ``key``, or None. Texts are dates or times where the key is one."""
+    rows = view.rows_by_key(table, tuple(part.type for part in key))
+    return rows.get(tuple(typed_key(part.code) for part in key if not isinstance(part.code, Special)))
 
 
 def _member(expr: Member, view: View) -> Truth:
     key, trouble = _key(expr.key, view)
     if trouble is not None:
         return False if trouble is Special.MISSING else None
-    return any(_matches(key, row) for row in view.tables[expr.table]) is expr.allow
+    return (_row(expr.table, key, view) is not None) is expr.allow
 
 
 def _lookup(expr: Lookup, view: View) -> Quantity:
     key, trouble = _key(expr.key, view)
     if trouble is not None:
         return Quantity(trouble)
-    for row in view.tables[expr.table]:
-        if _matches(key, row):
-            return quantity(row[-1])
-    return Quantity(Special.MISSING)
+    row = _row(expr.table, key, view)
+    return Quantity(Special.MISSING) if row is None else quantity(row[-1])
 
 
 def _item(expr: Item, view: View) -> Quantity:

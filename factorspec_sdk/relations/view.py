@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
+from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
 from factorspec_sdk.fields.paths import EVERY, FieldPath, Segment, parse_path
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
@@ -73,16 +73,31 @@ class View:
     record: nested mappings, sequences and scalars (JSON values, or Python dates, times and enums).
     prefix: where the object stands in the whole record, for messages.
     binders: name -> (item, its path); items bound by folds and slides.
+    indexes: rows by key, made when first asked for; shared by the views of one relation.
     """
 
     record: object
     tables: Tables
     prefix: str = ""
     binders: Mapping[str, tuple[object, str]] | None = None
+    indexes: dict[object, Mapping[tuple[object, ...], Sequence[Scalar]]] = field(default_factory=dict)
 
     def bind(self, name: str, item: object, path: str) -> View:
         """This view with one more bound item."""
         return replace(self, binders={**(self.binders or {}), name: (item, path)})
+
+    def rows_by_key(
+        self, table: str, types: tuple[CodeType | None, ...]
+    ) -> Mapping[tuple[object, ...], Sequence[Scalar]]:
+        """The table's rows by their first columns, read as these types; of equal keys the first counts."""
+        found = self.indexes.get((table, types))
+        if found is None:
+            rows: dict[tuple[object, ...], Sequence[Scalar]] = {}
+            for row in self.tables[table]:
+                cells = zip(row, types, strict=False)
+                rows.setdefault(tuple(typed_key(encode_scalar(cell, kind)) for cell, kind in cells), row)
+            found = self.indexes[table, types] = rows
+        return found
 
     def resolve(self, text: str) -> Iterator[tuple[str, object]]:
         """(path, value) of every field that a path names, in writing order; absent ones are left out."""
