@@ -1,0 +1,117 @@
+"""FactorSpec: declare relations between the fields of a record once, on a Pydantic model.
+
+Decoding, validation and explanation follow from the same declaration. ``import factorspec_sdk as fs``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from factorspec_sdk.errors import (
+    BindingError,
+    ConnectionLost,
+    DeclarationError,
+    DocumentError,
+    EmptyDomain,
+    EngineError,
+    FactorspecError,
+    Incomplete,
+    InfeasibleError,
+    MissingExtra,
+    ModelNotFound,
+    NotEnforced,
+    Overloaded,
+    Problem,
+    RecordError,
+    RequestTooLarge,
+    TokenLimitTooSmall,
+    TooLarge,
+    TracingError,
+    UnknownField,
+    Unsatisfiable,
+    UnsupportedField,
+    UnsupportedKeyword,
+)  # fmt: skip
+from factorspec_sdk.records import (
+    Between,
+    Condition,
+    Declaration,
+    In,
+    Param,
+    Verdict,
+    abs_,
+    all_different,
+    bind,
+    both,
+    check,
+    const,
+    count,
+    days,
+    document,
+    either,
+    elapsed,
+    element,
+    eq,
+    every,
+    ge,
+    gt,
+    hours,
+    implies,
+    intension,
+    is_in,
+    is_null,
+    is_row,
+    le,
+    least,
+    length,
+    lt,
+    minutes,
+    most,
+    ne,
+    not_,
+    number,
+    one_of,
+    only,
+    ordered,
+    param,
+    relation,
+    slide,
+    some,
+    spec,
+    sum_of,
+    table,
+    total,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from factorspec_sdk.client import Client, Result
+
+__all__ = [
+    # class decorators, one per kind
+    "all_different", "count", "element", "implies", "intension", "ordered", "slide", "sum_of", "table",
+    # conditions on single fields
+    "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
+    "Condition", "Declaration",
+    # methods, and what they use in place of builtins
+    "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
+    "is_in", "is_row", "is_null",
+    # domains and parameters
+    "In", "Between", "days", "hours", "minutes", "Param", "param",
+    # what follows from a model
+    "bind", "check", "document", "spec", "Verdict", "Client", "Result",
+    # errors
+    "FactorspecError", "Problem", "DeclarationError", "UnknownField", "TracingError", "UnsupportedField",
+    "BindingError", "DocumentError", "UnsupportedKeyword", "RequestTooLarge", "InfeasibleError",
+    "EmptyDomain", "Unsatisfiable", "TokenLimitTooSmall", "TooLarge", "RecordError", "EngineError",
+    "NotEnforced", "MissingExtra", "ModelNotFound", "Overloaded", "Incomplete", "ConnectionLost",
+]  # fmt: skip
+
+_LAZY = {"Client": "factorspec_sdk.client", "Result": "factorspec_sdk.client"}
+
+
+def __getattr__(name: str) -> object:
+    """Load the client, which brings token layer and transports, where it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -1,0 +1,62 @@
+"""What a user declares: decorators, ``@relation`` methods, domains, parameters; and what follows from it."""
+
+from factorspec_sdk.records.aggregates import (
+    abs_,
+    both,
+    either,
+    elapsed,
+    every,
+    implies,
+    is_in,
+    is_null,
+    is_row,
+    least,
+    length,
+    most,
+    not_,
+    number,
+    only,
+    some,
+    total,
+)  # fmt: skip
+from factorspec_sdk.records.binding import bind
+from factorspec_sdk.records.checking import check
+from factorspec_sdk.records.declarations import Condition, Declaration, const
+from factorspec_sdk.records.decorators import (
+    all_different,
+    count,
+    element,
+    eq,
+    ge,
+    gt,
+    intension,
+    le,
+    lt,
+    ne,
+    one_of,
+    ordered,
+    slide,
+    sum_of,
+    table,
+)  # fmt: skip
+from factorspec_sdk.records.document import document, spec
+from factorspec_sdk.records.domains import Between, In
+from factorspec_sdk.records.methods import relation
+from factorspec_sdk.records.moments import days, hours, minutes
+from factorspec_sdk.records.parameters import Param, param
+from factorspec_sdk.relations.checking import Verdict
+
+__all__ = [
+    # class decorators, one per kind
+    "all_different", "count", "element", "implies", "intension", "ordered", "slide", "sum_of", "table",
+    # conditions on single fields
+    "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
+    "Condition", "Declaration",
+    # methods, and what they use in place of builtins
+    "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
+    "is_in", "is_row", "is_null",
+    # domains and parameters
+    "In", "Between", "days", "hours", "minutes", "Param", "param",
+    # what follows
+    "bind", "check", "document", "spec", "Verdict",
+]  # fmt: skip

@@ -1,0 +1,325 @@
+"""What relations can see of a Pydantic field: its shape.
+
+::
+
+    ObjectShape   a nested model
+    ListShape     a list of one shape
+    ScalarShape   a value that relations compare; ``finite`` if its domain is known (or arrives with the call)
+    FreeShape     anything else: written under a syntax mask only, no relation may touch it
+    RefusedShape  a type that this version does not support, with the reason
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
+from pydantic.fields import FieldInfo
+from typing_extensions import TypeAliasType
+
+from factorspec_sdk.errors import Problem, UnsupportedField
+from factorspec_sdk.fields.domains import CodeType, Scalar
+from factorspec_sdk.records.bounds import Bounds, bounds_of
+from factorspec_sdk.records.domains import Between, In
+from factorspec_sdk.records.moments import scalar_of
+from factorspec_sdk.records.parameters import Param
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectShape:
+    """A nested model."""
+
+    model: type[BaseModel]
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListShape:
+    """A list; ``most`` None: without an upper end."""
+
+    item: Shape
+    least: int
+    most: int | None
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarShape:
+    """A scalar.
+
+    code: what its values are, None where they are mixed.
+    values: the values in order, where they are listed.
+    bounds: of integers, dates and times.
+    params: parameters that its domain waits for; not empty: finite once they are bound.
+    """
+
+    code: CodeType | None
+    nullable: bool = False
+    values: tuple[Scalar, ...] | None = None
+    bounds: Bounds | None = None
+    params: tuple[Param, ...] = ()
+
+    @property
+    def finite(self) -> bool:
+        """True if the domain is finite, now or once bound."""
+        if self.values is not None or self.params:
+            return True
+        return self.bounds is not None and self.bounds.low is not None and self.bounds.high is not None
+
+    @property
+    def empty(self) -> bool:
+        """True if no value at all is in the domain."""
+        if self.params or self.nullable:
+            return False
+        if self.values is not None:
+            return not self.values
+        return self.finite and self.bounds is not None and self.bounds.empty
+
+
+@dataclass(frozen=True, slots=True)
+class FreeShape:
+    """A part that relations do not see."""
+
+    annotation: object
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedShape:
+    """A part that is refused wherever it is reached."""
+
+    reason: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShape:
+    """A type variable of a generic model: known once the model is parametrised."""
+
+    nullable: bool = False
+
+
+Shape = ObjectShape | ListShape | ScalarShape | FreeShape | RefusedShape | OpenShape
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShape:
+    """One field: its Python name, its name in the record's JSON, its shape."""
+
+    name: str
+    key: str
+    shape: Shape
+    info: FieldInfo
+
+
+_REFUSED = {
+    "Decimal": "Decimal is not supported yet; use integers of the smallest unit, such as cents",
+    "datetime": "datetime is not supported yet; use a date and a time, or an integer",
+    "timedelta": "timedelta is not supported yet; use an integer of days, minutes or seconds",
+}
+_CODES: dict[object, CodeType] = {int: "int", datetime.date: "date", datetime.time: "time", str: "text"}
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, FieldShape]:
+    """The fields of a model by Python name, in declaration order."""
+    return {
+        name: FieldShape(name, _key(model, name, info), shape_of(info.annotation, _metadata(info)), info)
+        for name, info in model.model_fields.items()
+    }
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, str]:
+    """Python name to JSON key of a model's fields."""
+    return {name: _key(model, name, info) for name, info in model.model_fields.items()}
+
+
+def shape_of(annotation: object, metadata: Sequence[object] = ()) -> Shape:
+    """The shape of an annotation with the metadata that stands around it."""
+    annotation, metadata = _unwrapped(annotation, tuple(metadata))
+    if isinstance(annotation, TypeVar):
+        return OpenShape()
+    origin = get_origin(annotation)
+    if origin is Union or origin is UnionType:
+        return _union(annotation, metadata)
+    if any(isinstance(part, FieldInfo) and part.discriminator is not None for part in metadata):
+        return RefusedShape("discriminated unions are not supported yet")
+    if origin is Literal:
+        return _listed(get_args(annotation), metadata)
+    if origin in (list, Sequence) or (origin is tuple and get_args(annotation)[1:] == (...,)):
+        bounds = bounds_of(metadata)
+        item = shape_of(get_args(annotation)[0])
+        return ListShape(item, bounds.least or 0, bounds.most)
+    if isinstance(annotation, type):
+        return _class(annotation, metadata)
+    return FreeShape(annotation)
+
+
+def _class(annotation: type, metadata: Sequence[object]) -> Shape:
+    if annotation.__name__ in _REFUSED and annotation.__module__ in ("decimal", "datetime"):
+        return RefusedShape(_REFUSED[annotation.__name__])
+    if issubclass(annotation, BaseModel):
+        return FreeShape(annotation) if issubclass(annotation, RootModel) else ObjectShape(annotation)
+    if issubclass(annotation, Enum):
+        return _listed(tuple(annotation), metadata)
+    if annotation is bool:
+        return _listed((False, True), metadata)
+    code = _CODES.get(annotation)
+    return FreeShape(annotation) if code is None else _scalar(code, metadata)
+
+
+def _scalar(code: CodeType, metadata: Sequence[object]) -> Shape:
+    domain = _domain(metadata)
+    bounds = bounds_of(metadata)
+    if isinstance(domain, In):
+        if domain.parameter is not None:
+            return ScalarShape(code, params=(domain.parameter,), bounds=bounds)
+        return ScalarShape(
+            code, values=tuple(v for v in domain.scalars if v is not None and bounds.allow(v, code))
+        )
+    if code == "text":
+        return ScalarShape(code)
+    if isinstance(domain, Between):
+        bounds = bounds.within(domain)
+        return ScalarShape(code, bounds=bounds, params=domain.parameters)
+    if code == "time" and bounds.any:
+        bounds = bounds.whole_day()
+    return ScalarShape(code, bounds=bounds)
+
+
+def _listed(members: Sequence[object], metadata: Sequence[object]) -> Shape:
+    scalars = [scalar_of(member) for member in members]
+    if any(scalar is None for scalar in scalars):
+        return RefusedShape("only texts, integers, booleans, dates and times can be enumerated")
+    known = [scalar for scalar in scalars if scalar is not None]
+    domain = _domain(metadata)
+    if isinstance(domain, In) and domain.parameter is None:
+        known = [scalar for scalar in known if scalar[0] in domain.scalars]
+    params = (domain.parameter,) if isinstance(domain, In) and domain.parameter is not None else ()
+    codes = {code for value, code in known if value is not None}
+    nullable = any(value is None for value, _ in known)
+    values = tuple(value for value, _ in known if value is not None)
+    return ScalarShape(codes.pop() if len(codes) == 1 else None, nullable, values, params=params)
+
+
+def _union(annotation: object, metadata: Sequence[object]) -> Shape:
+    args = get_args(annotation)
+    others = [arg for arg in args if arg is not NoneType]
+    if len(others) == 1:
+        return replace(shape_of(others[0], metadata), nullable=True)
+    if any(isinstance(part, FieldInfo) and part.discriminator is not None for part in metadata):
+        return RefusedShape("discriminated unions are not supported yet")
+    refused = [shape for arg in others if isinstance(shape := shape_of(arg), RefusedShape)]
+    return refused[0] if refused else FreeShape(annotation, nullable=len(others) < len(args))
+
+
+def _unwrapped(annotation: object, metadata: tuple[object, ...]) -> tuple[object, tuple[object, ...]]:
+    """The annotation without ``Annotated``, type aliases and ``NewType``; all metadata, flat."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            inner, *extra = get_args(annotation)
+            annotation, metadata = inner, (*_flat(extra), *metadata)
+        elif isinstance(annotation, TypeAliasType):
+            annotation = annotation.__value__
+        elif hasattr(annotation, "__supertype__"):
+            annotation = annotation.__supertype__
+        else:
+            return annotation, metadata
+
+
+def _flat(metadata: Sequence[object]) -> Iterator[object]:
+    for part in metadata:
+        yield part
+        if isinstance(part, FieldInfo):
+            yield from part.metadata
+
+
+def _metadata(info: FieldInfo) -> list[object]:
+    return [info, *info.metadata] if info.discriminator is not None else list(info.metadata)
+
+
+def _domain(metadata: Sequence[object]) -> In | Between | None:
+    domains = [part for part in metadata if isinstance(part, In | Between)]
+    return domains[-1] if domains else None
+
+
+def _key(model: type[BaseModel], name: str, info: FieldInfo) -> str:
+    alias: Any = info.validation_alias
+    if alias is None:
+        return name
+    if isinstance(alias, AliasChoices | AliasPath):
+        raise UnsupportedField(
+            "field cannot be written",
+            [
+                Problem(
+                    f"{model.__name__}.{name}",
+                    "AliasChoices and AliasPath name no single key",
+                    None,
+                    "give the field one alias",
+                )
+            ],
+        )
+    if model.model_config.get("validate_by_alias") is False:
+        return name
+    return str(alias)
+
+
+def described(shape: Shape) -> str:
+    """A shape in words, for errors."""
+    match shape:
+        case ObjectShape():
+            return shape.model.__name__
+        case ListShape():
+            return f"a list of {described(shape.item)}"
+        case ScalarShape():
+            return {
+                "int": "an integer",
+                "date": "a date",
+                "time": "a time",
+                "text": "a text",
+                "bool": "a boolean",
+            }.get(shape.code or "", "a value of mixed types")
+        case FreeShape():
+            return "free text or data"
+        case RefusedShape():
+            return "an unsupported type"
+        case OpenShape():
+            return "a type variable"
+
+
+def require_finite(shape: Shape, place: str) -> Problem | None:
+    """What is wrong if a relation touches this field; None if nothing is."""
+    match shape:
+        case ScalarShape() if shape.finite:
+            return None
+        case ScalarShape():
+            hint = _BOUND_HINTS.get(shape.code or "", "")
+            return Problem(
+                place, f"a relation touches {described(shape)} without a finite domain", None, hint
+            )
+        case RefusedShape():
+            return Problem(place, shape.reason)
+        case FreeShape():
+            return Problem(
+                place, "a relation touches a field that has no finite domain", str(shape.annotation)
+            )
+        case _:
+            return None
+
+
+def unbounded_list(place: str) -> Problem:
+    """What is wrong if a relation touches a list without an upper end."""
+    hint = "bound it, such as Annotated[list[Item], Field(max_length=12)]"
+    return Problem(place, "a relation touches a list without max_length", None, hint)
+
+
+_BOUND_HINTS = {
+    "int": "bound it, such as Annotated[int, Field(ge=0, le=100)]",
+    "date": "bound it, such as Annotated[date, Between(first, last)]",
+    "time": "bound it, such as Annotated[time, Between(opens, closes, step=minutes(15))]",
+    "text": 'list its values by Literal, Enum, or Annotated[str, In("parameter")]',
+}

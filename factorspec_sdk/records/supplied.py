@@ -1,0 +1,158 @@
+"""Values for parameters, turned into what the wire form holds: constants and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from factorspec_sdk.errors import BindingError, JsonValue, Problem, shown
+from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code, typed_key
+from factorspec_sdk.records.moments import scalar_of
+from factorspec_sdk.records.parameters import (
+    InlineTable,
+    Leaf,
+    Param,
+    ParamConst,
+    ParamConsts,
+    ParamTable,
+    Rows,
+    Template,
+    fill,
+    tables_of,
+)
+
+_NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """Parameters by name; ``values`` are Python values."""
+
+    values: Mapping[str, object]
+
+    def value(self, param: Param) -> object:
+        """The value of a parameter; dots go through nested models.
+
+        Raises:
+            BindingError: if there is none.
+        """
+        first, *rest = param.name.split(".")
+        if first not in self.values:
+            raise BindingError("a parameter is missing", [Problem(param.name, "no value is given")])
+        value = self.values[first]
+        for name in rest:
+            if not hasattr(value, name):
+                raise BindingError(
+                    "a parameter is missing", [Problem(param.name, f"there is no {name!r} in it")]
+                )
+            value = getattr(value, name)
+        return value
+
+    def fill(self, template: Template) -> JsonValue:
+        """The wire form with these values in it."""
+        return fill(template, self._leaf)
+
+    def tables(self, template: Template) -> dict[str, Rows]:
+        """The tables that the wire form names."""
+        return dict(tables_of(template, self.rows))
+
+    def _leaf(self, leaf: Leaf) -> JsonValue:
+        match leaf:
+            case ParamConst():
+                return _const(leaf.param.name, self.value(leaf.param), leaf.type)
+            case ParamConsts():
+                return [_const(leaf.param.name, item, leaf.type) for item in self.items(leaf.param)]
+            case ParamTable() | InlineTable():
+                return leaf.table
+
+    def items(self, param: Param) -> list[object]:
+        """The items of a list, or the keys of a mapping.
+
+        Raises:
+            BindingError: if the value is neither.
+        """
+        value = self.value(param)
+        if isinstance(value, str | bytes | BaseModel) or not isinstance(value, Iterable):
+            raise BindingError(
+                "a parameter does not fit", [Problem(param.name, "a list is needed", shown(value))]
+            )
+        return list(value)
+
+    def scalars(self, param: Param, code: CodeType | None) -> tuple[Scalar, ...]:
+        """The items as JSON scalars of one type, without repeats."""
+        found = [_scalar(param.name, item, code) for item in self.items(param)]
+        return tuple({typed_key(scalar): scalar for scalar in found}.values())
+
+    def bound(self, param: Param, code: CodeType | None) -> object:
+        """A parameter that bounds a field of one type.
+
+        Raises:
+            BindingError: if it is of another type.
+        """
+        value = self.value(param)
+        _scalar(param.name, value, code)
+        if isinstance(value, str):
+            raise BindingError(
+                "a parameter does not fit", [Problem(param.name, "texts bound nothing", shown(value))]
+            )
+        return value
+
+    def rows(self, leaf: ParamTable | InlineTable) -> Rows:
+        """The rows of a table.
+
+        Raises:
+            BindingError: naming each row that does not fit.
+        """
+        if isinstance(leaf, InlineTable):
+            return leaf.rows
+        value = self.value(leaf.param)
+        if isinstance(value, Mapping):
+            rows = [(*_parts(key), _cell(found, leaf.attribute)) for key, found in value.items()]
+        else:
+            rows = [_parts(row) for row in self.items(leaf.param)]
+        name = leaf.table
+        wrong = [
+            Problem(f"{name}[{at}]", f"the row has {len(row)} columns, {leaf.width} are needed", shown(row))
+            for at, row in enumerate(rows)
+            if len(row) != leaf.width
+        ]
+        if wrong:
+            raise BindingError("a parameter does not fit", wrong)
+        cells = [tuple(_scalar(f"{name}[{at}]", cell, None) for cell in row) for at, row in enumerate(rows)]
+        return tuple({tuple(map(typed_key, row)): row for row in cells}.values())
+
+
+def _parts(row: object) -> tuple[object, ...]:
+    if isinstance(row, BaseModel):
+        return tuple(getattr(row, name) for name in type(row).model_fields)
+    return tuple(row) if isinstance(row, tuple | list) else (row,)
+
+
+def _cell(value: object, attribute: str | None) -> object:
+    return value if attribute is None else getattr(value, attribute)
+
+
+def _scalar(place: str, value: object, code: CodeType | None) -> Scalar:
+    scalar = scalar_of(value)
+    if scalar is None:
+        message = "only texts, integers, booleans, dates and times go into relations"
+        raise BindingError("a parameter does not fit", [Problem(place, message, shown(value))])
+    found, found_code = scalar
+    is_iso = (
+        (code == "date" or code == "time") and isinstance(found, str) and iso_to_code(code, found) is not None
+    )
+    if code is not None and found is not None and found_code != code and not is_iso:
+        problem = Problem(place, f"{_NAMES[code]} is needed", shown(value))
+        raise BindingError("a parameter does not fit", [problem])
+    return found
+
+
+def _const(place: str, value: object, code: CodeType | None) -> dict[str, JsonValue]:
+    found = _scalar(place, value, code)
+    scalar = scalar_of(value)
+    kind = code if code in ("date", "time") else scalar[1] if scalar is not None else None
+    if kind in ("date", "time") and found is not None:
+        return {"const": found, "type": kind}
+    return {"const": found}
