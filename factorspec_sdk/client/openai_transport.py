@@ -1,0 +1,157 @@
+"""Requests over HTTP, sent by the ``openai`` package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from factorspec_sdk.client.error_answer import error_from_body
+from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.errors import ConnectionLost, EngineError, FactorspecError, MissingExtra
+
+if TYPE_CHECKING:
+    import openai
+    from tenacity import AsyncRetrying, Retrying
+
+_INSTALL = "pip install 'factorspec[client]'"
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 5.0
+# The package insists on a key; servers without one do not look at it.
+_NO_KEY = "none"
+# Fields of ours that the package does not know.
+_VENDOR_FIELDS = ("factorspec", "top_k")
+
+
+class OpenAITransport:
+    """``Transport`` over an OpenAI-compatible server.
+
+    Connections that fail are tried again, with growing waits; answers never are.
+    """
+
+    def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
+        package = _package()
+        self._base_url = base_url
+        self._client = package.OpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)
+        self._attempts = attempts
+
+    def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
+        """The answer's body."""
+        arguments = _arguments(body, timeout_s)
+        raw = self._send(lambda: self._client.chat.completions.with_raw_response.create(**arguments))
+        return _json(raw)
+
+    def model_name(self, *, timeout_s: float) -> str:
+        """The first model that is served."""
+        models = self._send(lambda: self._client.with_options(timeout=timeout_s).models.list())
+        return _first(models, self._base_url)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _send(self, call: Callable[[], Any]) -> Any:
+        package = _package()
+        try:
+            return cast("Retrying", _retrying(self._attempts))(call)
+        except package.APIError as error:
+            raise _translated(error, self._base_url) from error
+
+
+class AsyncOpenAITransport:
+    """``OpenAITransport`` for asyncio."""
+
+    def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
+        package = _package()
+        self._base_url = base_url
+        self._client = package.AsyncOpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)
+        self._attempts = attempts
+
+    async def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
+        """The answer's body; cancelling the task drops the request."""
+        arguments = _arguments(body, timeout_s)
+
+        async def ask() -> Any:
+            return await self._client.chat.completions.with_raw_response.create(**arguments)
+
+        return _json(await self._send(ask))
+
+    async def model_name(self, *, timeout_s: float) -> str:
+        """The first model that is served."""
+
+        async def ask() -> Any:
+            return await self._client.with_options(timeout=timeout_s).models.list()
+
+        return _first(await self._send(ask), self._base_url)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _send(self, call: Callable[[], Any]) -> Any:
+        package = _package()
+        try:
+            return await cast("AsyncRetrying", _retrying(self._attempts, is_async=True))(call)
+        except package.APIError as error:
+            raise _translated(error, self._base_url) from error
+
+
+def _package() -> Any:
+    try:
+        import openai
+        import tenacity  # noqa: F401 - found missing here rather than at the first failure
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"sending requests needs {error.name!r}; run: {_INSTALL}") from error
+    return openai
+
+
+def _retrying(attempts: int, *, is_async: bool = False) -> Retrying | AsyncRetrying:
+    import openai
+    import tenacity
+
+    def is_worth_it(error: BaseException) -> bool:
+        # after a timeout the server may still be at work; asking twice would double it
+        return isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
+
+    kind = tenacity.AsyncRetrying if is_async else tenacity.Retrying
+    return kind(
+        retry=tenacity.retry_if_exception(is_worth_it),
+        stop=tenacity.stop_after_attempt(attempts),
+        wait=tenacity.wait_random_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S),
+        reraise=True,
+    )
+
+
+def _arguments(body: JsonObject, timeout_s: float) -> dict[str, Any]:
+    known = {name: value for name, value in body.items() if name not in _VENDOR_FIELDS}
+    vendor = {name: body[name] for name in _VENDOR_FIELDS if name in body}
+    return {**known, "extra_body": vendor or None, "timeout": timeout_s}
+
+
+def _json(raw: Any) -> JsonObject:
+    try:
+        body = raw.http_response.json()
+    except ValueError as error:
+        raise EngineError("the server's answer is no JSON; is base_url an OpenAI-compatible API?") from error
+    if not isinstance(body, dict):
+        raise EngineError("the server's answer is no JSON object; is base_url an OpenAI-compatible API?")
+    return body
+
+
+def _first(models: Any, base_url: str) -> str:
+    names = [model.id for model in models.data or ()]
+    if not names:
+        raise EngineError(f"the server at {base_url} serves no model")
+    return str(names[0])
+
+
+def _translated(error: openai.APIError, base_url: str) -> FactorspecError:
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return ConnectionLost(f"no answer from {base_url} in time; raise timeout_s or ask for less")
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__ or error
+        return ConnectionLost(f"no connection to {base_url}: {cause}; is the server running there?")
+    if isinstance(error, openai.APIStatusError):
+        return error_from_body(error.body, status=error.status_code)
+    return EngineError(f"the server's answer cannot be read: {error}")

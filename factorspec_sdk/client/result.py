@@ -1,0 +1,109 @@
+"""What a call gives back: the value, and the report of how it came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from factorspec_sdk.client.transport import JsonObject
+
+T = TypeVar("T")
+Origin = Literal["certain", "chosen", "free"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationReport:
+    """What one relation says about the record.
+
+    Attributes:
+        name: of the relation.
+        place: path of the object that holds it; "" is the whole record.
+        outcome: ``unknown`` where it speaks of null or absent fields.
+        enforced: False for report-only relations, which may be broken.
+        why: the relation's own text.
+        explanation: why it is broken.
+    """
+
+    name: str
+    place: str
+    outcome: Literal["holds", "broken", "unknown"]
+    enforced: bool = True
+    why: str | None = None
+    explanation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a record came about, as the server tells it.
+
+    Attributes:
+        exact: False if a budget narrowed the choice among valid records; the record is valid all the same.
+        near_limit: True if the token limit left out some valid records towards the end.
+        prompt_tokens: tokens of the prompt.
+        tokens: tokens of the record: ``certain`` + ``chosen`` + ``free``.
+        certain: tokens that the spec determined.
+        chosen: tokens that the model chose among those that lead to a valid record.
+        free: tokens of free text.
+        choice_points: positions where at least two tokens were allowed.
+        model_steps: forward passes of the model that this request took part in.
+        guessed: drafted tokens that were not certain.
+        accepted: those of them that stood.
+        prefill_s: seconds for the prompt.
+        decode_s: seconds for the record.
+        compile_s: seconds to compile the spec, in this request or an earlier one.
+        spec_cached: True if it was an earlier one.
+        seed: of the sampling noise; the same seed gives the same record.
+        relations: a verdict for each relation on each object that holds it.
+        origins: each token's text and where it came from; None unless the call asked for it.
+    """
+
+    exact: bool
+    near_limit: bool
+    prompt_tokens: int
+    tokens: int
+    certain: int
+    chosen: int
+    free: int
+    choice_points: int
+    model_steps: int
+    guessed: int
+    accepted: int
+    prefill_s: float
+    decode_s: float
+    compile_s: float
+    spec_cached: bool
+    seed: int
+    relations: tuple[RelationReport, ...] = ()
+    origins: tuple[tuple[str, Origin], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as OpenAI's API gives them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[T]):
+    """A valid record and how it came about.
+
+    Attributes:
+        value: the record, validated by its model.
+        report: how it came about.
+        text: the record's JSON text, as it was written.
+        usage: token counts.
+        spec_hash: hash of the spec that the server enforced.
+        time_s: seconds from request to answer, as seen here.
+        raw: the whole answer.
+    """
+
+    value: T
+    report: Report
+    text: str
+    usage: Usage
+    spec_hash: str
+    time_s: float
+    raw: JsonObject

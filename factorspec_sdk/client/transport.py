@@ -1,0 +1,43 @@
+"""The seam between a client and what answers: a server over HTTP, or an engine in this process.
+
+Bodies are those of OpenAI's chat completions, as JSON values, in both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from factorspec_sdk.errors import JsonValue
+
+JsonObject = dict[str, JsonValue]
+
+
+class Transport(Protocol):
+    """Answers one request at a time. Safe to use from several threads."""
+
+    def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
+        """The answer's body.
+
+        Raises:
+            FactorspecError: what the server said is wrong, as the same class that it raises there.
+            ConnectionLost: the request or the answer did not arrive.
+        """
+
+    def model_name(self, *, timeout_s: float) -> str:
+        """The first model that is served. Raises as ``complete``."""
+
+    def close(self) -> None:
+        """Give up connections, threads and memory."""
+
+
+class AsyncTransport(Protocol):
+    """``Transport`` for asyncio."""
+
+    async def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
+        """The answer's body; cancelling the task drops the request."""
+
+    async def model_name(self, *, timeout_s: float) -> str:
+        """The first model that is served."""
+
+    async def close(self) -> None:
+        """Give up connections."""

@@ -1,0 +1,184 @@
+"""The command line: ``factorspec serve | check | next | sample | report``.
+
+SPEC is a JSON file, ``-`` for standard input, or ``module:Model`` for a Pydantic model without parameters;
+the module is imported, so name only code that you trust. Exit codes: see ``commands/failures.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_server.commands.check import judge
+from factorspec_server.commands.failures import INFEASIBLE, INVALID, USAGE, CommandError, failures_told
+from factorspec_server.commands.next_slot import next_positions
+from factorspec_server.commands.position_text import position_json, position_lines, strayed_lines
+from factorspec_server.commands.sources import STDIN, read_json, read_spec, read_text
+from factorspec_server.commands.spec_report import report_on
+from factorspec_server.version import distribution_version
+
+app = typer.Typer(
+    name="factorspec",
+    help="Records whose fields agree: serve a model that writes them, check records, and look into specs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+SpecArgument = Annotated[
+    str,
+    typer.Argument(metavar="SPEC", help="JSON file, '-' for standard input, or module:Model (is imported)."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """Entry point of the command ``factorspec``."""
+    app()
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"factorspec {distribution_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Log where errors come from.")] = False,
+) -> None:
+    """Options of all commands."""
+    if debug:
+        logging.basicConfig()
+        logging.getLogger("factorspec_server").setLevel(logging.DEBUG)
+
+
+@app.command("serve")
+def serve_command(
+    model: Annotated[
+        str, typer.Option(help="'smollm2', or a directory with a Hugging Face model.")
+    ] = "smollm2",
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FACTORSPEC_API_KEY", show_envvar=True, help="What clients must send as bearer token."
+        ),
+    ] = None,
+    insecure: Annotated[bool, typer.Option(help="Let other machines in without an API key.")] = False,
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"] | None, typer.Option(help="Of the weights.")
+    ] = None,
+    device: Annotated[
+        Literal["cpu", "cuda"] | None, typer.Option(help="Default: CUDA where present.")
+    ] = None,
+    max_batch: Annotated[int, typer.Option(min=1, max=1024, help="Requests that run together.")] = 8,
+) -> None:
+    """Serve a model over an OpenAI-compatible API."""
+    with failures_told():
+        from factorspec_server.commands.serve import ServeOptions, serve
+
+        options = ServeOptions(
+            model=model,
+            host=host,
+            port=port,
+            api_key=api_key,
+            insecure=insecure,
+            dtype=dtype,
+            device=device,
+            max_batch=max_batch,
+        )
+        serve(options, lambda line: typer.echo(line, err=True))
+
+
+@app.command("check")
+def check_command(
+    spec: SpecArgument,
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="JSON file, or '-' for standard input.")],
+) -> None:
+    """Say whether a record is valid (exit code 0) or not (1), and why."""
+    with failures_told():
+        if spec == record == STDIN:
+            raise CommandError("only one of SPEC and RECORD can be standard input", USAGE)
+        judgement = judge(read_spec(spec), read_json(record))
+        for line in judgement.lines():
+            typer.echo(line)
+        if not judgement.is_valid:
+            raise typer.Exit(INVALID)
+
+
+@app.command("next")
+def next_command(
+    spec: SpecArgument,
+    prefix: Annotated[
+        str,
+        typer.Argument(
+            metavar="PREFIX", help="Text written so far: itself, a file, or '-' for standard input."
+        ),
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the next slot after a text, and the values that lead to a valid record."""
+    with failures_told():
+        compiled = compile_spec(read_spec(spec))
+        text = read_text(prefix).rstrip("\n") if prefix == STDIN or _is_file(prefix) else prefix
+        found = next_positions(compiled, text)
+        if not isinstance(found, list):
+            for line in strayed_lines(text, found):
+                typer.echo(line, err=True)
+            raise typer.Exit(INVALID)
+        for position in found:
+            lines = (
+                [json.dumps(position_json(position), ensure_ascii=False)]
+                if as_json
+                else position_lines(position)
+            )
+            for line in lines:
+                typer.echo(line)
+
+
+@app.command("sample")
+def sample_command(
+    spec: SpecArgument,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, help="How many.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same records.")] = 0,
+) -> None:
+    """Write valid records, one a line, without a model. They are not uniformly distributed."""
+    with failures_told():
+        from factorspec_server.commands.sampling import sample_records
+
+        for record in islice(sample_records(read_spec(spec), seed=seed), number):
+            typer.echo(record)
+            sys.stdout.flush()
+
+
+@app.command("report")
+def report_command(spec: SpecArgument, as_json: JsonOption = False) -> None:
+    """Say what of a spec is enforced and how, its sizes, and its conflicts."""
+    with failures_told():
+        report = report_on(read_spec(spec))
+        lines = [json.dumps(report.as_json(), ensure_ascii=False, indent=1)] if as_json else report.lines()
+        for line in lines:
+            typer.echo(line)
+        if report.error is not None:
+            typer.echo(f"error: {report.error}\n[{report.error.code}]", err=True)
+            raise typer.Exit(INFEASIBLE)
+
+
+def _is_file(text: str) -> bool:
+    """True if a text names a file; texts of records never do."""
+    try:
+        return not text.lstrip().startswith("{") and Path(text).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,130 @@
+"""``serve``: the embedded engine behind HTTP, from an empty machine to ready."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+
+from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
+from factorspec_server.engines import load_model
+from factorspec_server.engines.load import DtypeName
+from factorspec_server.http.app import create_app
+from factorspec_server.http.served_model import ServedModel
+from factorspec_server.settings import LOOPBACK_NAMES, ServerSettings, is_loopback
+from factorspec_server.version import distribution_version
+
+_BACKLOG = 128
+_GRACE_S = 35
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What the command line says."""
+
+    model: str
+    host: str
+    port: int
+    api_key: str | None
+    insecure: bool
+    dtype: DtypeName | None
+    device: str | None
+    max_batch: int
+
+
+def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
+    """Load the model and serve until interrupted.
+
+    Args:
+        options: what the command line says.
+        tell: shows one line to people.
+
+    Raises:
+        CommandError: others could reach the server without a key, or the port is taken.
+        FactorspecError: the model cannot be loaded.
+    """
+    _check_access(options)
+    # first of all: loading takes a while, and a taken port should not be found out after it
+    with _listening(options.host, options.port) as listener:
+        tell(f"FactorSpec {distribution_version()}: loading {options.model} …")
+        model = load_model(options.model, dtype=options.dtype, device=options.device)
+        served = ServedModel.of(model, max_batch=options.max_batch, aliases=_aliases(options.model))
+        app = create_app(served, _settings(options))
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            timeout_graceful_shutdown=_GRACE_S,
+            server_header=False,
+            backlog=_BACKLOG,
+        )
+        port = listener.getsockname()[1]
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        ready = f"ready: {served.name} at http://{host}:{port}/v1 ({_facts(model)}); stop with Ctrl-C"
+        _Server(config, lambda: tell(ready)).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Says when it takes requests."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then tell."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+
+def _check_access(options: ServeOptions) -> None:
+    if options.api_key == "":
+        raise CommandError("the API key is empty; leave it out or give one", USAGE)
+    if not is_loopback(options.host) and options.api_key is None and not options.insecure:
+        raise CommandError(
+            f"other machines could reach {options.host!r}: set FACTORSPEC_API_KEY, "
+            "or say --insecure if that is what you want",
+            USAGE,
+        )
+
+
+def _settings(options: ServeOptions) -> ServerSettings:
+    hosts = None
+    if is_loopback(options.host) and options.api_key is None:
+        # web pages may not reach it under a name of their own (DNS rebinding)
+        hosts = (*sorted(LOOPBACK_NAMES), "127.0.0.1", "::1", options.host.strip("[]").lower())
+    return ServerSettings(api_key=options.api_key, allowed_hosts=hosts)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except (OSError, OverflowError) as error:
+        raise CommandError(f"cannot listen at {host}:{port}: {error}", USAGE) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise CommandError(
+                f"port {port} is in use; stop what uses it or choose another --port", ENGINE
+            ) from error
+        raise CommandError(f"cannot listen at {host}:{port}: {error.strerror}", ENGINE) from error
+    return listener
+
+
+def _aliases(name: str) -> tuple[str, ...]:
+    return (name,) if "/" not in name else ()
+
+
+def _facts(model: object) -> str:
+    """Device and number format of a loaded model."""
+    return f"{getattr(model, 'device', '?')}, {str(getattr(model, 'dtype', '?')).removeprefix('torch.')}"

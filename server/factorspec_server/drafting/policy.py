@@ -1,0 +1,81 @@
+"""Drafting policies: how many tokens of a plan run in one verify step.
+
+A policy changes how often the model runs, never what is written (P3): every token that is not certain is
+sampled under the full mask with noise that depends on its position alone, and a guess stands only if it
+equals the token sampled in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from factorspec_server.drafting.seam import Allowed, GuessPolicy, Plan, Session, one_choice
+
+PolicyName = Literal["off", "certain", "chain"]
+
+DEFAULT_CHAIN_WIDTH = 16
+
+
+def lowest_allowed(tokens: Sequence[int], allowed: Allowed, free: bool, /) -> int | None:
+    """Guess the lowest allowed token; none in free text, where that is hardly ever right."""
+    return None if free else int(allowed.ids()[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Off:
+    """One token for each model step, certain ones included: the reference path that the others must equal."""
+
+    def plan(self, session: Session) -> Plan:
+        """The next token only, put as a choice among one where it is certain."""
+        plan = session.plan()
+        if plan.tokens:
+            return one_choice(Allowed.of(plan.tokens[:1]))
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Certain:
+    """Certain runs cost no step of their own; the model runs at choice points only."""
+
+    def plan(self, session: Session) -> Plan:
+        """The whole certain run and the choice that follows it."""
+        return session.plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Certain runs, and behind each choice a guess with the run that it makes certain, verified in one step.
+
+    Attributes:
+        width: most tokens behind the first choice: guesses and what they make certain.
+        guesses: proposes tokens at choice points.
+    """
+
+    width: int = DEFAULT_CHAIN_WIDTH
+    guesses: GuessPolicy = lowest_allowed
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"width must be at least 1, got {self.width!r}")
+
+    def plan(self, session: Session) -> Plan:
+        """The certain run, and behind it a chain of at most ``width`` tokens."""
+        return session.plan(width=self.width, guesses=self.guesses)
+
+
+DraftingPolicy = Off | Certain | Chain
+
+
+def drafting_policy(name: PolicyName, *, width: int = DEFAULT_CHAIN_WIDTH) -> DraftingPolicy:
+    """The policy of that name; ``width`` matters to ``chain`` only."""
+    match name:
+        case "off":
+            return Off()
+        case "certain":
+            return Certain()
+        case "chain":
+            return Chain(width=width)
+        case _:
+            assert_never(name)

@@ -1,0 +1,55 @@
+"""What a drafting policy and an engine see of a session.
+
+Plans and choices are those of ``factorspec_sdk.decoding``. The session is a protocol, so that an ordinary
+chat, a syntax mask or a test's toy runs through the same loop as a record under a spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factorspec_sdk.decoding import Choice, GuessPolicy, Plan, SessionState
+from factorspec_sdk.tokens import Allowed
+
+IntArray = NDArray[np.int32]
+FloatArray = NDArray[np.float32]
+
+__all__ = [
+    "Allowed",
+    "Choice",
+    "FloatArray",
+    "GuessPolicy",
+    "IntArray",
+    "Plan",
+    "Session",
+    "SessionState",
+    "one_choice",
+]
+
+
+class Session(Protocol):
+    """The state of one request; engines see nothing else of the constraint."""
+
+    @property
+    def state(self) -> SessionState:
+        """``open`` while tokens are missing, then ``complete`` or ``refused``."""
+
+    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+        """The tokens to run next. Does not change what is written.
+
+        Args:
+            width: most guessed tokens, with what they make certain; None leaves it to the session.
+            guesses: proposes tokens at choice points; None plans certain tokens only.
+        """
+
+    def commit(self, token_ids: Sequence[int], /) -> object:
+        """Append tokens, each of them certain or allowed at its position; else the session is refused."""
+
+
+def one_choice(allowed: Allowed, *, free: bool = False) -> Plan:
+    """The plan of a session that knows only what may come next."""
+    return Plan(tokens=(), parents=(), certain=(), choices=(Choice(-1, allowed, free),), complete=False)

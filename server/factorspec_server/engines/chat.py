@@ -1,0 +1,119 @@
+"""A session without a constraint: an ordinary answer, until an end token or a stop string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from factorspec_sdk.tokens import Allowed
+from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, one_choice
+from factorspec_server.engines.seam import Model
+
+_UNFINISHED = "\N{REPLACEMENT CHARACTER}"
+
+
+class TextStream:
+    """Turns tokens into text as they come, whole characters only, and watches for stop strings.
+
+    ``pushed`` text is final: a part that may be the beginning of a stop string is held back until it is
+    clear.
+    """
+
+    def __init__(self, decode: Callable[[Sequence[int]], str], stop: Sequence[str] = ()) -> None:
+        self._decode = decode
+        self._stop = tuple(string for string in stop if string)
+        self._token_ids: list[int] = []
+        self._window = 0  # decoding starts here: a token's text may depend on the one before it
+        self._read = 0  # tokens before this are in the text already
+        self._held = ""
+        self._stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """True once a stop string has been found."""
+        return self._stopped
+
+    def push(self, token_id: int) -> str:
+        """Append a token; returns the text that becomes final with it."""
+        self._token_ids.append(token_id)
+        text = self._decode(self._token_ids[self._window :])
+        if text.endswith(_UNFINISHED):
+            return ""
+        return self._settle(text)
+
+    def flush(self) -> str:
+        """The text that was held back, at the end."""
+        text = "" if self._stopped else self._settle(self._decode(self._token_ids[self._window :]))
+        text, self._held = text + self._held, ""
+        return text
+
+    def _settle(self, text: str) -> str:
+        old = self._decode(self._token_ids[self._window : self._read])
+        self._window, self._read = self._read, len(self._token_ids)
+        self._held += text[len(old) :]
+        found = [at for at in (self._held.find(string) for string in self._stop) if at >= 0]
+        if found:
+            self._stopped = True
+            final, self._held = self._held[: min(found)], ""
+            return final
+        keep = max((_overlap(self._held, string) for string in self._stop), default=0)
+        cut = len(self._held) - keep
+        final, self._held = self._held[:cut], self._held[cut:]
+        return final
+
+
+def _overlap(text: str, string: str) -> int:
+    """Length of the longest end of ``text`` that is a proper beginning of ``string``."""
+    for length in range(min(len(text), len(string) - 1), 0, -1):
+        if text.endswith(string[:length]):
+            return length
+    return 0
+
+
+@lru_cache(maxsize=8)
+def _all_tokens(num_tokens: int) -> Allowed:
+    """Every token that the tokenizer knows; immutable, so that all chats share it."""
+    bits = np.zeros(-(-num_tokens // 32) * 32, dtype=np.uint8)
+    bits[:num_tokens] = 1
+    return Allowed.from_row(np.packbits(bits, bitorder="little").view("<i4").astype(np.int32))
+
+
+class ChatSession:
+    """Allows every token that the tokenizer knows; complete at an end token or a stop string."""
+
+    def __init__(self, model: Model, stop: Sequence[str] = ()) -> None:
+        self._plan = one_choice(_all_tokens(model.num_tokens), free=True)
+        self._end_ids = frozenset(model.end_ids)
+        self._stream = TextStream(model.decode, stop)
+        self._ended = False
+
+    @property
+    def state(self) -> SessionState:
+        """``complete`` after an end token or a stop string."""
+        return "complete" if self._ended or self._stream.stopped else "open"
+
+    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+        """One choice among all tokens; there is nothing to draft."""
+        return self._plan
+
+    def commit(self, token_ids: Sequence[int]) -> None:
+        """Append tokens; see ``write`` for their text."""
+        self.write(token_ids)
+
+    def write(self, token_ids: Sequence[int]) -> str:
+        """Append tokens; returns the text that became final."""
+        text = ""
+        for token_id in token_ids:
+            if token_id in self._end_ids:
+                self._ended = True
+                return text + self._stream.flush()
+            text += self._stream.push(token_id)
+            if self._stream.stopped:
+                break
+        return text
+
+    def flush(self) -> str:
+        """The text held back, once no more tokens come."""
+        return self._stream.flush()

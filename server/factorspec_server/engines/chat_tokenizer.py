@@ -1,0 +1,66 @@
+"""A model's tokenizer with its chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from factorspec_server.engines.errors import ModelUnsupported
+
+
+class ChatTokenizer:
+    """Tokens of conversations and text of tokens.
+
+    Attributes:
+        backend: the ``tokenizers.Tokenizer``; what a vocabulary is built from.
+        end_ids: tokens that end an answer, the model's own and those of its generation config.
+    """
+
+    def __init__(self, tokenizer: Any, *, end_ids: Sequence[int]) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise ModelUnsupported(
+                f"tokenizer {type(tokenizer).__name__} has no tokenizer.json; convert it to a fast tokenizer"
+            )
+        self.backend = backend
+        self.end_ids = tuple(end_ids)
+        self._tokenizer = tokenizer
+
+    @property
+    def num_tokens(self) -> int:
+        """Ids that the tokenizer knows, added tokens included: 0 to ``num_tokens`` - 1."""
+        return int(self.backend.get_vocab_size(with_added_tokens=True))
+
+    @property
+    def has_template(self) -> bool:
+        """True if the tokenizer brings a chat template."""
+        return bool(self._tokenizer.chat_template)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Tokens of a plain prompt, with what the tokenizer itself puts in front."""
+        return tuple(self._tokenizer(text)["input_ids"])
+
+    def encode_chat(self, messages: Sequence[Mapping[str, object]]) -> tuple[int, ...]:
+        """Tokens of a conversation up to where the answer begins.
+
+        Args:
+            messages: each with ``role`` and ``content``.
+
+        Raises:
+            ModelUnsupported: if the tokenizer has no chat template.
+        """
+        if not self.has_template:
+            raise ModelUnsupported("the model has no chat template; use a model made for conversations")
+        text = self.render_chat(messages)
+        # the template writes the special tokens itself
+        return tuple(self.backend.encode(text, add_special_tokens=False).ids)
+
+    def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
+        """The text of a conversation up to where the answer begins."""
+        plain = [dict(message) for message in messages]
+        text = self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True)
+        return cast(str, text)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens, special ones left out; unfinished characters as U+FFFD."""
+        return cast(str, self.backend.decode(list(token_ids), skip_special_tokens=True))

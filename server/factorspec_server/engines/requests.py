@@ -1,0 +1,121 @@
+"""What goes into a batch and what comes out: requests, commits, completions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from factorspec_server.drafting import Certain, DraftingPolicy, Session
+from factorspec_server.engines.sampling import Sampling
+
+FinishReason = Literal["stop", "length", "cancelled", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Tokens that became part of a completion in one go.
+
+    Attributes:
+        token_ids: the tokens, in writing order.
+        text: the text of a chat that may be shown now (sessions with a spec: "", their session has the text).
+        num_committed: tokens of the completion so far, these included.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    num_committed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One completion to write.
+
+    Attributes:
+        prompt_ids: the prompt's tokens, at least one.
+        session: the constraint; None writes freely until an end token or a stop string.
+        token_limit: most tokens of the completion, at least one.
+        sampling: how tokens are chosen.
+        drafting: how many tokens run in one step.
+        stop: strings that end a free completion; they are not part of it.
+        cancelled: set it to end the request at its next step.
+        on_commit: called on the engine's thread after each commit; must be quick.
+    """
+
+    prompt_ids: tuple[int, ...]
+    token_limit: int
+    session: Session | None = None
+    sampling: Sampling = Sampling()
+    drafting: DraftingPolicy = Certain()
+    stop: tuple[str, ...] = ()
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    on_commit: Callable[[Commit], None] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.prompt_ids:
+            raise ValueError("prompt_ids must hold at least one token")
+        if self.token_limit < 1:
+            raise ValueError(f"token_limit must be at least 1, got {self.token_limit!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a completion cost.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        tokens: tokens of the completion.
+        chosen: tokens that the model chose among at least two, free text included.
+        free: those of ``chosen`` that stand in free text.
+        guessed: guesses that were verified.
+        accepted: guesses that stood.
+        model_steps: forward passes that this request took part in.
+        prefill_s: seconds for the prompt: of the first pass, the prompt's share of the tokens fed.
+        decode_s: seconds for everything else, planning and sampling included.
+    """
+
+    prompt_tokens: int
+    tokens: int = 0
+    chosen: int = 0
+    free: int = 0
+    guessed: int = 0
+    accepted: int = 0
+    model_steps: int = 0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+
+    @property
+    def certain(self) -> int:
+        """Tokens that the spec determined."""
+        return self.tokens - self.chosen
+
+    @property
+    def choice_points(self) -> int:
+        """Positions where at least two tokens were allowed."""
+        return self.chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a request ended.
+
+    Attributes:
+        token_ids: the completion's tokens; the last of a free completion may be an end token.
+        text: the text of a free completion; "" with a session, which has the text itself.
+        finish_reason: ``stop`` is the only one that stands for a complete record.
+        usage: what it cost.
+        error: why it ended, where ``finish_reason`` is ``error``.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    finish_reason: FinishReason
+    usage: Usage
+    error: Exception | None = None
+
+
+def failed(request: Request, error: Exception | None) -> Completion:
+    """The completion of a request that never ran: with an error, or cancelled where there is none."""
+    usage = Usage(prompt_tokens=len(request.prompt_ids))
+    return Completion((), "", "cancelled" if error is None else "error", usage, error)

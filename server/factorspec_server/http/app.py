@@ -1,0 +1,232 @@
+"""The OpenAI-compatible app of the embedded engine.
+
+::
+
+    POST /v1/chat/completions    ordinary chats, and records by response_format json_schema
+    GET  /v1/models              the model, with what is enforced
+    GET  /health                 200 while requests are taken
+    GET  /metrics                Prometheus
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from factorspec_sdk.errors import (
+    DocumentError,
+    FactorspecError,
+    InfeasibleError,
+    JsonValue,
+    ModelNotFound,
+    Overloaded,
+    Problem,
+    TokenLimitTooSmall,
+)
+from factorspec_server.engines import ContextTooLong
+from factorspec_server.http.body_reader import read_body
+from factorspec_server.http.capabilities import capabilities
+from factorspec_server.http.chat_request import SCHEMA_POINTER, ChatRequest, read_chat_request
+from factorspec_server.http.chat_service import ChatJob, ChatService
+from factorspec_server.http.connection import EventStream, while_connected
+from factorspec_server.http.error_body import (
+    DEFECT,
+    defect_body,
+    error_body,
+    is_operators,
+    plain_error,
+    status_of,
+)
+from factorspec_server.http.event_stream import answer_events
+from factorspec_server.http.gate import Gate
+from factorspec_server.http.json_body import read_json_object
+from factorspec_server.http.metrics import Metrics
+from factorspec_server.http.served_model import ServedModel
+from factorspec_server.settings import ServerSettings
+
+SPEC_HEADER = "x-factorspec-spec"
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+
+def create_app(served: ServedModel, settings: ServerSettings | None = None) -> FastAPI:
+    """The app for one model. Its engine starts and stops with the app, once."""
+    settings = settings or ServerSettings()
+    endpoints = _Endpoints(ChatService(served, settings))
+    # no pages that load scripts from elsewhere
+    app = FastAPI(
+        title="FactorSpec", lifespan=endpoints.lifespan, docs_url=None, redoc_url=None, openapi_url=None
+    )
+    app.add_api_route("/v1/chat/completions", endpoints.chat_completions, methods=["POST"])
+    app.add_api_route("/v1/models", endpoints.models, methods=["GET"])
+    app.add_api_route("/v1/models/{name:path}", endpoints.model, methods=["GET"])
+    app.add_api_route("/health", endpoints.health, methods=["GET"])
+    app.add_api_route("/metrics", endpoints.metrics_page, methods=["GET"])
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(Gate, settings=settings)
+    return app
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    return JSONResponse(plain_error(message, code="not_found"), error.status_code, error.headers)
+
+
+class _Endpoints:
+    """The routes and what they share."""
+
+    def __init__(self, service: ChatService) -> None:
+        budgets = service.settings.budgets
+        self._service = service
+        self._budgets = budgets
+        self._metrics = Metrics(service)
+        self._started = int(time.time())
+        self._num_preparing = 0
+        self._pool = ThreadPoolExecutor(budgets.compile_workers, thread_name_prefix="factorspec-compile")
+        self._is_serving = False
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        """Start the engine; at the end let it finish what it has taken."""
+        self._service.served.engine.start()
+        self._is_serving = True
+        yield
+        self._is_serving = False
+        await asyncio.to_thread(self._service.served.engine.close)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def models(self) -> Response:
+        """The list of models: the one that is served."""
+        return JSONResponse({"object": "list", "data": [self._model()]})
+
+    async def model(self, name: str) -> Response:
+        """One model."""
+        try:
+            self._service.check_model(name)
+        except ModelNotFound as error:
+            return self._refused(error)
+        return JSONResponse(self._model())
+
+    def _model(self) -> dict[str, JsonValue]:
+        served = self._service.served
+        return {
+            "id": served.name,
+            "object": "model",
+            "created": self._started,
+            "owned_by": "factorspec",
+            "factorspec": capabilities(served, self._budgets),
+        }
+
+    async def health(self) -> Response:
+        """200 while requests are taken, 503 otherwise."""
+        served = self._service.served
+        waiting, running = served.engine.num_waiting, served.engine.num_running
+        facts = {"model": served.name, "waiting": waiting, "running": running}
+        if self._is_serving:
+            return JSONResponse({"status": "ok", **facts})
+        return JSONResponse({"status": "closing", **facts}, 503)
+
+    async def metrics_page(self) -> Response:
+        """Counters in Prometheus' text form."""
+        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def chat_completions(self, request: Request) -> Response:
+        """One completion, whole or streamed."""
+        started = time.perf_counter()
+        try:
+            body = await read_body(request, self._budgets)
+            return await while_connected(request.receive, self._serve(request, body, started))
+        except FactorspecError as error:
+            return self._refused(error)
+        except ClientDisconnect:
+            self._metrics.count_outcome("client_disconnected")
+            return Response(status_code=499)  # nobody reads it
+
+    async def _serve(self, request: Request, body: bytes, started: float) -> Response:
+        chat: ChatRequest | None = None
+        try:
+            _check_content_type(request)
+            chat = await self._off_loop(lambda: read_chat_request(read_json_object(body)))
+            asked = chat
+            job = await self._off_loop(lambda: self._service.prepare(asked))
+            return await self._answer(job, started)
+        except FactorspecError as error:
+            return self._refused(error, chat)
+        except Exception:
+            _logger.exception("a request failed")
+            self._metrics.count_outcome(DEFECT)
+            return JSONResponse(defect_body(), 500)
+
+    async def _answer(self, job: ChatJob, started: float) -> Response:
+        headers = {} if job.spec_hash is None else {SPEC_HEADER: job.spec_hash}
+        tally = self._metrics.tally(job, started)
+        if job.chat.stream:
+            events = answer_events(self._service, job, tally)
+            # the first event waits for the engine, so that what fails before it has its own status
+            return EventStream(await anext(events), events, headers=headers, dropped=tally.dropped)
+        completion = await self._service.served.engine.submit(job.request)
+        body = self._service.answer(job, completion)
+        tally.completed(completion)
+        return JSONResponse(body, headers=headers)
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        """The result of blocking work, done on one of few threads.
+
+        Raises:
+            Overloaded: too many requests wait for that already.
+        """
+        if self._num_preparing >= self._budgets.compile_workers + self._budgets.compile_waiting:
+            raise Overloaded(f"{self._num_preparing} requests are being prepared already; try again later")
+        self._num_preparing += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        finally:
+            self._num_preparing -= 1
+
+    def _refused(self, error: FactorspecError, chat: ChatRequest | None = None) -> Response:
+        status = status_of(error)
+        if is_operators(error):
+            _logger.error("a request failed: %s", error, exc_info=error)
+        self._metrics.count_outcome(error.code)
+        pointer, param = "", None
+        if chat is not None:
+            pointer = "" if chat.schema_document is None else SCHEMA_POINTER
+            param = _param(error, chat, pointer)
+        body = error_body(error, schema_pointer=pointer, param=param)
+        return JSONResponse(body, status, {"retry-after": "1"} if status == 503 else None)
+
+
+def _param(error: FactorspecError, chat: ChatRequest, schema_pointer: str) -> str | None:
+    """The field of the request that an error without places is about."""
+    if isinstance(error, TokenLimitTooSmall):
+        return chat.token_limit_field
+    if isinstance(error, ModelNotFound):
+        return "/model"
+    if isinstance(error, ContextTooLong):
+        return "/messages"
+    return schema_pointer if isinstance(error, DocumentError | InfeasibleError) else None
+
+
+def _check_content_type(request: Request) -> None:
+    """Refuse what web pages of other origins may send without asking first.
+
+    Raises:
+        DocumentError: the body is not declared as JSON.
+    """
+    given = request.headers.get("content-type", "")
+    if given.split(";")[0].strip().lower() != "application/json":
+        problem = Problem("", "the Content-Type must be application/json", repr(given))
+        raise DocumentError("the request cannot be read", [problem])

@@ -1,0 +1,43 @@
+"""What this server enforces, as ``/v1/models`` tells it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import get_args
+
+from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.relations import Relation
+from factorspec_sdk.wire import Limits
+from factorspec_sdk.wire.vendor import VERSION
+from factorspec_server.http.served_model import ServedModel
+from factorspec_server.settings import Budgets
+from factorspec_server.version import distribution_version
+
+
+def relation_kinds() -> tuple[str, ...]:
+    """Names of the relation kinds, sorted."""
+    union = get_args(Relation)[0]
+    return tuple(sorted(kind.model_fields["kind"].default for kind in get_args(union)))
+
+
+def capabilities(served: ServedModel, budgets: Budgets) -> dict[str, JsonValue]:
+    """The ``factorspec`` object of a model."""
+    model = served.engine.model
+    return {
+        "version": distribution_version(),
+        "sdk_version": distribution_version(),
+        "wire_versions": [VERSION],
+        "enforced": {
+            "json_schema": True,
+            "relation_kinds": [*relation_kinds()],
+            "objective": False,
+            "response_formats": ["json_schema", "text"],
+        },
+        "vocabulary": served.canonical.vocabulary.hash,
+        "max_positions": model.max_positions,
+        "limits": {
+            "body_bytes": budgets.body_bytes,
+            "default_tokens": budgets.default_tokens,
+            **asdict(Limits()),
+        },
+    }

@@ -1,0 +1,240 @@
+"""A chat completion request: what is understood, what is harmless, and what is refused by name.
+
+A field that would change the answer and is not supported is an error, never ignored (P4). Null means absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import JsonValue as AnyJson
+
+from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, shown
+
+SCHEMA_POINTER = "/response_format/json_schema/schema"
+
+_HARMLESS = frozenset({
+    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+    "prompt_cache_retention", "parallel_tool_calls",
+})  # fmt: skip
+
+# Fields that change the answer, and the values that ask for nothing.
+_NEUTRAL: Mapping[str, tuple[object, ...]] = {
+    "n": (1,),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "logit_bias": ({},),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "repetition_penalty": (1,),
+    "min_p": (0,),
+    "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "functions": ([],),
+    "function_call": ("none", "auto"),
+    "modalities": (["text"],),
+    "reasoning_effort": ("none",),
+    "verbosity": ("medium",),
+    "audio": (),
+    "prediction": (),
+    "web_search_options": (),
+}
+
+# In messages as clients send them back after an answer.
+_EMPTY_IN_MESSAGES = ("refusal", "audio", "annotations", "tool_calls", "function_call", "reasoning_content")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: str
+    text: str = ""
+
+    @field_validator("type")
+    @classmethod
+    def _is_text(cls, value: str) -> str:
+        if value != "text":
+            raise ValueError(f"content of type {value!r} is not supported; this model reads text only")
+        return value
+
+
+class Message(BaseModel):
+    """One turn of the conversation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: list[_Part]
+    name: str | None = None
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _as_parts(cls, value: object) -> object:
+        return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+    def for_template(self) -> dict[str, object]:
+        """The message as chat templates read it."""
+        text = "".join(part.text for part in self.content)
+        role = "system" if self.role == "developer" else self.role
+        turn: dict[str, object] = {"role": role, "content": text}
+        return turn | ({"name": self.name} if self.name else {})
+
+
+class _JsonSchema(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = "record"
+    description: str | None = None
+    schema_: Annotated[dict[str, AnyJson], Field(alias="schema")]
+    strict: bool | None = None
+
+
+class _ResponseFormat(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["text", "json_schema"]
+    json_schema: _JsonSchema | None = None
+
+
+class _StreamOptions(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class Wishes(BaseModel):
+    """The vendor field ``factorspec`` of a request: what the answer's report should hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    origins: bool = False
+
+
+class ChatRequest(BaseModel):
+    """The fields that are understood. Temperature and top_p default as OpenAI's do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    model: Annotated[str, Field(min_length=1)]
+    messages: Annotated[list[Message], Field(min_length=1)]
+    response_format: _ResponseFormat | None = None
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: Annotated[int | None, Field(ge=1)] = None
+    seed: Annotated[int | None, Field(ge=-(1 << 63), lt=1 << 64)] = None
+    stop: Annotated[list[str], Field(max_length=16)] = []
+    stream: bool = False
+    stream_options: _StreamOptions = _StreamOptions()
+    factorspec: Wishes = Wishes()
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _as_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @property
+    def schema_document(self) -> dict[str, JsonValue] | None:
+        """The document to enforce, or None for an ordinary chat."""
+        wanted = self.response_format
+        return None if wanted is None or wanted.json_schema is None else wanted.json_schema.schema_
+
+    @property
+    def token_limit(self) -> int | None:
+        """Most tokens of the completion, where the request says so."""
+        limits = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
+        return min(limits, default=None)
+
+    @property
+    def token_limit_field(self) -> str:
+        """JSON pointer of the field that limits the completion."""
+        return "/max_completion_tokens" if self.max_completion_tokens is not None else "/max_tokens"
+
+
+def read_chat_request(body: Mapping[str, JsonValue]) -> ChatRequest:
+    """The request that a JSON body holds.
+
+    Raises:
+        UnsupportedKeyword: a field asks for what this server does not do.
+        DocumentError: a field is missing or malformed. Both name all problems, each with a JSON pointer.
+    """
+    present = {name: value for name, value in body.items() if value is not None and name not in _HARMLESS}
+    refused = [_unsupported(name, present.pop(name)) for name in list(present) if name in _NEUTRAL]
+    problems = [problem for problem in refused if problem is not None]
+    unsupported = bool(problems)
+    request: ChatRequest | None = None
+    try:
+        request = ChatRequest.model_validate(_without_empty(present), by_alias=True)
+    except ValidationError as error:
+        problems += _problems_of(error)
+        unsupported = unsupported or any(item["type"] == "extra_forbidden" for item in error.errors())
+    else:
+        problems += _contradictions(request)
+    if problems or request is None:
+        kind = UnsupportedKeyword if unsupported else DocumentError
+        raise kind("the request cannot be served", problems)
+    return request
+
+
+def _unsupported(name: str, value: JsonValue) -> Problem | None:
+    # compared by type as well: True is no count, 1 is no flag
+    neutral = _NEUTRAL[name]
+    if any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in neutral):
+        return None
+    hint = f"leave it out or send {neutral[0]!r}" if neutral else "leave it out"
+    return Problem(f"/{name}", f"{name} is not supported and would change the answer", shown(value), hint)
+
+
+def _without_empty(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The body without fields that say nothing."""
+    found = dict(body)
+    messages = found.get("messages")
+    if isinstance(messages, list):
+        found["messages"] = [_message(one) for one in messages]
+    for name in ("response_format", "stream_options"):
+        part = found.get(name)
+        if isinstance(part, dict):
+            found[name] = {key: value for key, value in part.items() if value is not None}
+    return found
+
+
+def _message(message: JsonValue) -> JsonValue:
+    if not isinstance(message, dict):
+        return message
+    empty = {name for name in _EMPTY_IN_MESSAGES if name in message and not message[name]}
+    return {key: value for key, value in message.items() if key not in empty}
+
+
+def _problems_of(error: ValidationError) -> list[Problem]:
+    problems = []
+    for item in error.errors(include_url=False):
+        pointer = "".join(f"/{_escaped(str(step))}" for step in item["loc"])
+        if item["type"] == "extra_forbidden":
+            message = "unknown field; refused rather than ignored"
+        elif pointer == "/response_format/type":
+            message = "must be 'json_schema' or 'text'; for any JSON, send the JSON Schema of what you need"
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+        value = None if item["type"] == "missing" else shown(item["input"])
+        problems.append(Problem(pointer, message, value))
+    return problems
+
+
+def _escaped(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _contradictions(request: ChatRequest) -> list[Problem]:
+    wanted = request.response_format
+    problems = []
+    if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
+        message = "is missing" if wanted.json_schema is None else "stands beside type 'text'"
+        problems.append(Problem("/response_format/json_schema", message, None, "send both or neither"))
+    if request.schema_document is not None and request.stop:
+        message = "a record ends where it is complete, not at a string"
+        problems.append(Problem("/stop", message, shown(request.stop), "leave it out"))
+    return problems

@@ -1,0 +1,59 @@
+"""The embedded engine without HTTP: what the SDK's client calls in its own process."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from factorspec_sdk.errors import Incomplete, JsonValue
+from factorspec_server.engines import load_model
+from factorspec_server.engines.load import DtypeName
+from factorspec_server.http.chat_request import read_chat_request
+from factorspec_server.http.chat_service import ChatService
+from factorspec_server.http.served_model import ServedModel
+from factorspec_server.settings import ServerSettings
+
+
+class InProcessEngine:
+    """Answers requests in OpenAI's form; raises what a server would answer with. Safe from any thread."""
+
+    def __init__(self, served: ServedModel, settings: ServerSettings | None = None) -> None:
+        """Starts the engine; ``close`` stops it."""
+        self._service = ChatService(served, settings or ServerSettings())
+        served.engine.start()
+
+    @classmethod
+    def load(
+        cls,
+        model: str,
+        *,
+        dtype: DtypeName | None = None,
+        device: str | None = None,
+        progress: bool = True,
+        max_batch: int = 8,
+    ) -> Self:
+        """An engine for a model by name or directory; see ``load_model`` for arguments and errors."""
+        loaded = load_model(model, dtype=dtype, device=device, progress=progress)
+        return cls(ServedModel.of(loaded, max_batch=max_batch, aliases=(model,)))
+
+    def complete(self, body: dict[str, JsonValue], *, timeout_s: float) -> dict[str, JsonValue]:
+        """The answer's body.
+
+        Raises:
+            FactorspecError: as the server would answer; places in a document are pointers into it.
+            Incomplete: there was no answer within ``timeout_s`` seconds.
+        """
+        job = self._service.prepare(read_chat_request(body))
+        try:
+            completion = self._service.served.engine.generate(job.request, timeout_s=timeout_s)
+        except TimeoutError as error:
+            partial = "" if job.session is None else job.session.text
+            raise Incomplete(f"not complete after {timeout_s:g} s", partial=partial) from error
+        return self._service.answer(job, completion)
+
+    def model_name(self, *, timeout_s: float) -> str:
+        """The name of the served model."""
+        return self._service.served.name
+
+    def close(self) -> None:
+        """Finish what was taken and stop the engine."""
+        self._service.served.engine.close()

@@ -1,0 +1,95 @@
+"""Counters in Prometheus' text form, one registry for each app."""
+
+from __future__ import annotations
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from factorspec_server.engines import Completion
+from factorspec_server.http.chat_service import ChatJob, ChatService
+
+_TIMES_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+_COMPILE_TIMES_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+class Metrics:
+    """What one server counts since it started."""
+
+    def __init__(self, service: ChatService) -> None:
+        self._registry = CollectorRegistry()
+        registry = self._registry
+        self._requests = Counter(
+            "factorspec_requests",
+            "Chat requests by outcome: ok or the error's code.",
+            ["outcome"],
+            registry=registry,
+        )
+        self._tokens = Counter(
+            "factorspec_tokens", "Tokens read (prompt) and written.", ["origin"], registry=registry
+        )
+        self._steps = Counter(
+            "factorspec_model_steps", "Model steps that requests took part in.", registry=registry
+        )
+        self._time = Histogram(
+            "factorspec_request_seconds", "Time from request to answer.", buckets=_TIMES_S, registry=registry
+        )
+        self._compile = Histogram(
+            "factorspec_compile_seconds",
+            "Time to compile a spec that was not cached.",
+            buckets=_COMPILE_TIMES_S,
+            registry=registry,
+        )
+        engine, cache = service.served.engine, service.compiler.cache
+        for name, text, read in (
+            ("waiting_requests", "Requests that wait for the engine.", lambda: engine.num_waiting),
+            ("running_requests", "Requests in the batch that runs.", lambda: engine.num_running),
+            ("cached_specs", "Compiled specs that are kept.", lambda: len(cache)),
+            ("cached_bytes", "Their approximate size.", lambda: cache.num_bytes),
+        ):
+            Gauge(f"factorspec_{name}", text, registry=registry).set_function(read)
+
+    def count_outcome(self, outcome: str) -> None:
+        """A request ended: "ok" or an error's code."""
+        self._requests.labels(outcome).inc()
+
+    def count_completion(self, job: ChatJob, completion: Completion, time_s: float) -> None:
+        """A request was run; ``time_s`` seconds passed from its arrival."""
+        usage = completion.usage
+        self._tokens.labels("prompt").inc(usage.prompt_tokens)
+        self._tokens.labels("certain").inc(usage.certain)
+        self._tokens.labels("chosen").inc(usage.chosen)
+        self._steps.inc(usage.model_steps)
+        self._time.observe(time_s)
+        if job.compiled is not None and not job.was_cached:
+            self._compile.observe(job.compiled.compile_s)
+
+    def tally(self, job: ChatJob, started: float) -> Tally:
+        """What counts how one request ends; ``started`` is by ``time.perf_counter``."""
+        return Tally(self, job, started)
+
+    def text(self) -> bytes:
+        """The metrics page."""
+        return bytes(generate_latest(self._registry))
+
+
+class Tally:
+    """Counts how one request ends."""
+
+    def __init__(self, metrics: Metrics, job: ChatJob, started: float) -> None:
+        self._metrics = metrics
+        self._job = job
+        self._started = started
+
+    def completed(self, completion: Completion) -> None:
+        """With an answer."""
+        self._metrics.count_outcome("ok")
+        self._metrics.count_completion(self._job, completion, time.perf_counter() - self._started)
+
+    def failed(self, code: str) -> None:
+        """With an error."""
+        self._metrics.count_outcome(code)
+
+    def dropped(self) -> None:
+        """With a client that went away."""
+        self._metrics.count_outcome("client_disconnected")

@@ -1,0 +1,62 @@
+"""The report of one answer: what enforcing cost, where tokens came from, what each relation says.
+
+::
+
+    {"exact": true, "near_limit": false, "prompt_tokens", "tokens", "certain", "chosen", "free",
+     "choice_points", "model_steps", "guessed", "accepted", "prefill_s", "decode_s", "compile_s",
+     "spec_cached", "seed",
+     "relations": [{"name", "place", "outcome", "enforced", "why", "explanation"}],
+     "origins": [[token's text, "certain" | "chosen" | "free"], ...]}      where the request asks for it
+"""
+
+from __future__ import annotations
+
+import json
+
+from factorspec_sdk.decoding import Session
+from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.relations.checking import Verdict
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.engines import Usage
+from factorspec_server.http.compiled_spec import CompiledSpec
+from factorspec_server.record_verdicts import verdicts
+
+
+def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[str, JsonValue]:
+    """The report, without what belongs to the request itself."""
+    counted = session.report
+    judged = verdicts(compiled.spec, json.loads(session.text)) if session.state == "complete" else []
+    return {
+        "exact": counted.exact,
+        "near_limit": counted.near_limit,
+        "prompt_tokens": usage.prompt_tokens,
+        "tokens": len(session.tokens),
+        "certain": counted.certain,
+        "chosen": counted.chosen,
+        "free": counted.free,
+        "choice_points": counted.choice_points,
+        "model_steps": usage.model_steps,
+        "guessed": usage.guessed,
+        "accepted": usage.accepted,
+        "prefill_s": round(usage.prefill_s, 6),
+        "decode_s": round(usage.decode_s, 6),
+        "compile_s": round(compiled.compile_s, 6),
+        "relations": [_verdict(verdict) for verdict in judged],
+    }
+
+
+def origins_of(session: Session, vocabulary: Vocabulary) -> list[JsonValue]:
+    """Each token's text and origin; a character that is spread over tokens is shown as U+FFFD."""
+    pairs = zip(session.tokens, session.report.origins, strict=True)
+    return [[vocabulary.decode((token_id,), errors="replace"), origin] for token_id, origin in pairs]
+
+
+def _verdict(verdict: Verdict) -> dict[str, JsonValue]:
+    return {
+        "name": verdict.name,
+        "place": verdict.place,
+        "outcome": verdict.outcome,
+        "enforced": verdict.enforced,
+        "why": verdict.why,
+        "explanation": verdict.explanation or None,
+    }

@@ -1,0 +1,77 @@
+"""Compiled specs, kept by hash: bounded by count and by approximate size, each compiled once."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[Value]):
+    """A cached value and whether it had been there before."""
+
+    value: Value
+    was_cached: bool
+
+
+class SpecCache(Generic[Value]):
+    """Least recently used first out. Every method may be called from any thread.
+
+    Two callers that miss the same key at the same time wait for one making; a failure is raised in both
+    and not kept.
+    """
+
+    def __init__(self, *, max_entries: int, max_bytes: int) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._making: dict[Hashable, Future[Value]] = {}
+        self._lock = threading.Lock()
+        self.num_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable, make: Callable[[], Value], num_bytes: int) -> Found[Value]:
+        """The value of ``key``, made now if it is not there. Raises what ``make`` raises.
+
+        Args:
+            key: content key.
+            make: called outside the lock, at most once at a time for each key.
+            num_bytes: approximate size of the value.
+        """
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return Found(self._entries[key][0], True)
+            pending = self._making.get(key)
+            if pending is None:
+                made: Future[Value] = Future()
+                self._making[key] = made
+        if pending is not None:
+            return Found(pending.result(), True)
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._making[key]
+            made.set_exception(error)
+            raise
+        with self._lock:
+            del self._making[key]
+            self._put(key, value, num_bytes)
+        made.set_result(value)
+        return Found(value, False)
+
+    def _put(self, key: Hashable, value: Value, num_bytes: int) -> None:
+        self._entries[key] = (value, num_bytes)
+        self.num_bytes += num_bytes
+        while len(self._entries) > self._max_entries or (self.num_bytes > self._max_bytes and self._entries):
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self.num_bytes -= dropped

@@ -1,0 +1,61 @@
+"""What an operator decides about a server: access, budgets, defaults."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from factorspec_server.drafting import PolicyName
+
+MIB = 1 << 20
+LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """Bounds on what requests may cost; one more than they allow is refused with a structured error.
+
+    Attributes:
+        body_bytes: largest request body.
+        body_timeout_s: longest time for a body to arrive, in seconds.
+        compile_workers: specs compiled at the same time.
+        compile_waiting: requests that may wait for that.
+        cached_specs: compiled specs that are kept.
+        cached_bytes: and their approximate size together, in bytes.
+        default_tokens: completion limit of a request that names none (raised to what its record needs).
+    """
+
+    body_bytes: int = 8 * MIB
+    body_timeout_s: float = 30.0
+    compile_workers: int = 2
+    compile_waiting: int = 64
+    cached_specs: int = 256
+    cached_bytes: int = 512 * MIB
+    default_tokens: int = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """How one server serves.
+
+    Attributes:
+        api_key: what clients must send as a bearer token; None asks for nothing.
+        allowed_hosts: host names that requests may ask for, against DNS rebinding; None allows all.
+        drafting: how many tokens of a plan run in one step; changes speed, never output.
+        budgets: bounds on what requests may cost.
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] | None = None
+    drafting: PolicyName = "certain"
+    budgets: Budgets = Budgets()
+
+
+def is_loopback(host: str) -> bool:
+    """True if only programs on this machine can reach a server bound to ``host``."""
+    if host.lower() in LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
