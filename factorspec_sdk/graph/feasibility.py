@@ -62,7 +62,7 @@ class Costs(Protocol):
         """Some valid completion costs at most this much; at most ``UNBOUNDED``."""
 
     def fits(self, state: State, pc: int, budget: int) -> bool:
-        """True if some valid completion surely costs at most ``budget``: ``sure <= budget``, cheap if ample."""
+        """True if some valid completion surely costs at most ``budget``. Cheap where that is ample."""
 
     def most(self, state: State, pc: int) -> int:
         """Upper bound on the cost of every valid completion; at most ``UNBOUNDED``. Cheap."""

@@ -212,7 +212,9 @@ class Layers:
         move = self._moves.get((layer, -1)) or self.move(layer, index)
         return self._wide_after(move, state, layer, index) if move.tracks else ()
 
-    def _wide_after(self, move: Move, state: LayerState, layer: int, index: int) -> Sequence[Condition] | None:
+    def _wide_after(
+        self, move: Move, state: LayerState, layer: int, index: int
+    ) -> Sequence[Condition] | None:
         slot, code, false = self.slots[layer], self._codes[layer][index], self.store.false
         out: list[Condition] = []
         for track in move.tracks:

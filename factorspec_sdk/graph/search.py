@@ -13,6 +13,8 @@ says so; the state itself stays live, because a path was proven when it was reac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.sets import IndexSet
@@ -96,7 +98,8 @@ class Search:
             after = self.layers.step(layer, state, index)
             if after is None:
                 return None
-            run, wide = self._runs.onwards(after[0], after[1][0]), after[1][1:]
+            wide: Sequence[Condition] = after[1][1:]
+            run = self._runs.onwards(after[0], after[1][0])
         else:
             run = self._runs.after(layer, state[0], index)
             if run is None:

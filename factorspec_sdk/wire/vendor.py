@@ -151,4 +151,5 @@ def ordered_names(
     for name in names:
         if name not in seen:
             problems.add(place, f"order leaves out the property {name!r}")
-    return [name for name in order if isinstance(name, str)] if seen == known == set(order) else names
+    texts = [name for name in order if isinstance(name, str)]
+    return texts if seen == known and len(texts) == len(order) == len(names) else names

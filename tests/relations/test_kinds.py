@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.checking import check_relation
-from factorspec_sdk.relations.view import View
+from factorspec_sdk.relations.view import Tables, View
 from factorspec_sdk.wire import relation_json
 
 ADAPTER: TypeAdapter[Relation] = TypeAdapter(Relation)
-TABLES = {"flights": [["Rome", "Oslo"], ["Oslo", "Bonn"]], "stays": [["Rome", 2], ["Oslo", 3]]}
+TABLES: Tables = {"flights": [["Rome", "Oslo"], ["Oslo", "Bonn"]], "stays": [["Rome", 2], ["Oslo", 3]]}
 REF = {"a": {"ref": "$.a"}, "b": {"ref": "$.b"}}
 STOPS = [{"city": "Rome", "day": 1}, {"city": "Oslo", "day": 3}]
 

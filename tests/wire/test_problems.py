@@ -140,6 +140,7 @@ CASES: dict[str, Any] = {
     },
     "order": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["b", "b"]}},
     "order twice": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["a", "a"]}},
+    "order of odd things": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["a", {}, 1, "b"]}},
     "relations on a value": {
         **value({**RANGE, "x-factorspec": {"relations": []}}),
         "x-factorspec": {"version": 1},
@@ -220,6 +221,14 @@ CASES: dict[str, Any] = {
     ),
     "two rows for one key": expr(
         op("eq", {"op": "lookup", "table": "pairs", "key": [ref("city")]}, const(1))
+    ),
+    "lookup in a broken table": related(
+        {
+            "kind": "intension",
+            "name": "x",
+            "expr": op("eq", {"op": "lookup", "table": "t", "key": [ref("n")]}, const(1)),
+        },
+        tables={"t": [[1, {}], [[], 2], [3], []]},
     ),
     "column of another type": related(
         {"kind": "table", "name": "x", "over": ["n", "city"], "table": "pairs"}
