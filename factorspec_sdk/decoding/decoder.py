@@ -1,0 +1,94 @@
+"""The compiled spec for one vocabulary."""
+
+from __future__ import annotations
+
+from factorspec_sdk.decoding.costs import Bounds
+from factorspec_sdk.decoding.hypotheses import Opening
+from factorspec_sdk.decoding.layout import Layout
+from factorspec_sdk.decoding.limit import TokenLimit
+from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.search import shortest
+from factorspec_sdk.decoding.session import Session
+from factorspec_sdk.errors import TokenLimitTooSmall
+from factorspec_sdk.graph.feasibility import Feasibility
+from factorspec_sdk.graph.program import Program
+from factorspec_sdk.tokens import NOTHING_HELD, Canonical, Vocabulary
+
+_MAX_HYPOTHESES = 4096
+
+
+class Decoder:
+    """A program and its feasibility under one vocabulary, shared by sessions.
+
+    Immutable but for caches whose every use is a single operation, so threads may share it.
+
+    Attributes:
+        program: the layout of a record.
+        feasibility: which values lead to a valid record.
+        vocabulary: the model's tokens.
+        canonical: the tokens' encoding, piece by piece.
+        opener: makes hypotheses.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        feasibility: Feasibility,
+        vocabulary: Vocabulary,
+        *,
+        canonical: Canonical | None = None,
+        max_hypotheses: int = _MAX_HYPOTHESES,
+    ) -> None:
+        """Cheap, but for ``canonical``: give one per vocabulary.
+
+        Args:
+            program: the layout of a record; texts of its records are prefix-free, as JSON values are.
+            feasibility: which values lead to a valid record.
+            vocabulary: the model's tokens.
+            canonical: of the same vocabulary; made if None.
+            max_hypotheses: readings of the written tokens that are kept; beyond it masks are subsets
+                (``Report.exact``).
+
+        Raises:
+            TooLarge: a decision has too many candidates.
+        """
+        self.program = program
+        self.feasibility = feasibility
+        self.vocabulary = vocabulary
+        self.canonical = Canonical(vocabulary) if canonical is None else canonical
+        self.layout = Layout(program, self.canonical)
+        self.opener = Opener(self.layout, feasibility, self.canonical, max_hypotheses)
+        self.opener.check()
+        self.start = self.opener.start()
+        self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
+
+    def session(self, token_limit: int | None = None) -> Session:
+        """A new record.
+
+        Args:
+            token_limit: most tokens of the record; None: any number.
+
+        Raises:
+            TokenLimitTooSmall: no valid record fits.
+        """
+        if token_limit is None:
+            return Session(self, None, None)
+        start = Opening(self.feasibility.start(), self.program.start, NOTHING_HELD)
+        # Whatever is chosen fits, or some choice does; the second takes longer to find out.
+        if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
+            return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit))
+        found = shortest(self.opener, self.bounds, self.start, token_limit)
+        if found.tokens is None:
+            raise self._too_small(token_limit)
+        return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit, found.tokens))
+
+    def shortest(self) -> int | None:
+        """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""
+        found = shortest(self.opener, self.bounds, self.start, None)
+        return None if found.tokens is None else len(found.tokens)
+
+    def _too_small(self, token_limit: int) -> TokenLimitTooSmall:
+        size = self.shortest()
+        needed = "more" if size is None or size <= token_limit else str(size)
+        message = f"the shortest valid record has {needed} tokens, the limit is {token_limit}"
+        return TokenLimitTooSmall(message, token_limit=token_limit, shortest=size)

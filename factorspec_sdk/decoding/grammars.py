@@ -1,0 +1,246 @@
+"""Holes whose text goes by a grammar: whole JSON values, and strings with a schema. Masks come from XGrammar.
+
+XGrammar's mask is narrowed by the automaton of ``json_strings.py``, which runs beside it: lone surrogate
+escapes and characters that cannot be finished are left out, and so are tokens that hold the closing quote of
+a string (those are found through the endings instead, ``holes.py``). A state owns a matcher that is forked
+before it goes on (3 µs), so states are immutable.
+
+What is exact: the mask, and when a text may end. What is not: how short a text can still be made. XGrammar
+does not say, so a way to finish is looked for greedily. Near the token limit only tokens are kept after which
+one was found; further away (``_MARGIN``) it is taken for granted that a token adds no more than that to the
+shortest way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from factorspec_sdk.decoding.json_strings import OUTSIDE, PLAIN, StringState, walk
+from factorspec_sdk.decoding.string_masks import StringMasks
+from factorspec_sdk.decoding.text_rules import TextRules
+from factorspec_sdk.errors import DocumentError, MissingExtra, Problem, shown
+from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR
+from factorspec_sdk.graph.feasibility import UNBOUNDED
+from factorspec_sdk.graph.program import HoleSpec
+from factorspec_sdk.tokens import Vocabulary, pack_ids, unpack_row
+from factorspec_sdk.tokens.masks import Row
+
+if TYPE_CHECKING:
+    import xgrammar
+
+_MARGIN = 64
+_MAX_FINISH = 512
+_MAX_TRIED = 64
+# Bytes tried to bring a text to an end, those that close something first.
+_CLOSERS = b'"}],:0 .-@/'
+_FINISHERS = _CLOSERS + bytes(
+    byte for byte in (*range(0x21, 0x7F), *range(0x80, 0x100)) if byte not in _CLOSERS
+)
+
+
+class GrammarState:
+    """Where a text stands: the automaton's state, and the matcher (which is never moved)."""
+
+    __slots__ = ("ends", "finish", "matcher", "row", "string")
+
+    def __init__(self, string: StringState, matcher: xgrammar.GrammarMatcher) -> None:
+        self.string = string
+        self.matcher = matcher
+        self.row: Row | None = None
+        self.finish: bytes | None = None
+        self.ends: bool | None = None
+
+
+class GrammarRules(TextRules):
+    """The texts that one schema admits."""
+
+    def __init__(self, spec: HoleSpec, vocabulary: Vocabulary) -> None:
+        """Compiles the grammar: about 1 ms. Use ``of``."""
+        super().__init__(vocabulary)
+        self._vocabulary = vocabulary
+        self._in_value = spec.kind == "json"
+        self._least, self._most = spec.min_length, spec.max_length
+        self._masks = StringMasks.of(vocabulary, in_value=self._in_value)
+        matcher = _matcher(spec, vocabulary)
+        if not self._in_value:
+            matcher.accept_string('"')
+        self._start = GrammarState(StringState(OUTSIDE if self._in_value else 0), matcher)
+
+    @staticmethod
+    def of(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
+        """The rules of a hole. Cached by content.
+
+        Raises:
+            DocumentError: XGrammar refuses the schema.
+            MissingExtra: XGrammar is not installed.
+        """
+        schema = json.dumps(spec.schema if spec.schema is not None else {})
+        return _rules(spec.kind == "json", schema, spec.min_length, spec.max_length, vocabulary)
+
+    def start(self) -> GrammarState:
+        """Before the first byte."""
+        return self._start
+
+    def walk(self, state: object, data: bytes) -> GrammarState | None:
+        """The state after some bytes, or None."""
+        assert isinstance(state, GrammarState)
+        if not data:
+            return state
+        string = walk(state.string, data, in_value=self._in_value)
+        if string is None or self._is_too_long(string):
+            return None
+        matcher = state.matcher.fork()
+        return GrammarState(string, matcher) if matcher.accept_string(data) else None
+
+    def may_go_on(self, state: object, data: bytes) -> bool:
+        """True if a token with these bytes may be written and lies wholly inside the text."""
+        after = self.walk(state, data)
+        return after is not None and self._masks.may_end_in(after.string.mode)
+
+    def complete(self, state: object) -> bool:
+        """True if the text may end here."""
+        assert isinstance(state, GrammarState)
+        if state.ends is None:
+            state.ends = self._is_end(state.string, state.matcher if self._in_value else state.matcher.fork())
+        return state.ends
+
+    def row(self, state: object) -> Row:
+        """The tokens that lie wholly inside the text."""
+        assert isinstance(state, GrammarState)
+        if state.row is None:
+            row = np.zeros(self._vocabulary.row_words, dtype=np.int32)
+            # On a fork: filling may use the matcher's scratch space, and states are shared between threads.
+            state.matcher.fork().fill_next_token_bitmask(row)
+            left = None if self._most is None or self._in_value else self._most - state.string.length
+            state.row = row & self._masks.row(state.string.mode, left)
+        return state.row
+
+    def closing(self, state: object, ending: bytes) -> Sequence[int]:
+        """The tokens that hold the rest of a text and then exactly ``ending``."""
+        assert isinstance(state, GrammarState)
+        found = []
+        for data, token_id in self._tokens.ending_with(ending):
+            end = self.walk(state, data)
+            if end is not None and self.complete(end):
+                found.append(token_id)
+        return found
+
+    def finish_cost(self, state: object) -> int:
+        """Bytes of the way to finish that was found, or ``UNBOUNDED``."""
+        assert isinstance(state, GrammarState)
+        if state.finish is None:
+            state.finish = self._find_finish(state)
+        return UNBOUNDED if state.finish is None else len(state.finish)
+
+    def row_within(self, state: object, num_tokens: int) -> Row:
+        """Tokens after which a way to finish in time was found; all of them far from the limit."""
+        row = self.row(state)
+        if self.leaves_all(state, num_tokens):
+            return row
+        table = self._vocabulary.all_bytes
+        ids = sorted(unpack_row(row).tolist(), key=lambda i: len(table[i]))
+        finish = state.finish if isinstance(state, GrammarState) and state.finish else b""
+        first = [i for i in ids if finish and finish.startswith(table[i])]
+        kept = [i for i in {*first, *ids[:_MAX_TRIED]} if self._finishes(state, table[i], num_tokens)]
+        return pack_ids(kept, self._vocabulary.row_words)
+
+    def leaves_all(self, state: object, num_tokens: int) -> bool:
+        """True if ``row_within`` is ``row``."""
+        return self.finish_cost(state) + _MARGIN <= num_tokens
+
+    def strides(self, state: object) -> Sequence[int]:
+        """The first token of the way to finish that was found."""
+        if self.complete(state) or self.finish_cost(state) >= UNBOUNDED:
+            return ()
+        assert isinstance(state, GrammarState)
+        assert state.finish is not None
+        token_id = self._vocabulary.token_id(state.finish[:1])
+        return () if token_id is None else (token_id,)
+
+    def _finishes(self, state: object, data: bytes, num_tokens: int) -> bool:
+        after = self.walk(state, data)
+        return after is not None and self.finish_cost(after) <= num_tokens
+
+    def _find_finish(self, state: GrammarState) -> bytes | None:
+        """Bytes that end the text: at each step the first of ``_FINISHERS`` that the grammar takes."""
+        string, matcher = state.string, state.matcher.fork()
+        out = bytearray()
+        while len(out) < _MAX_FINISH:
+            if self._is_end(string, matcher):
+                return bytes(out)
+            step = next(self._steps(string, matcher), None)
+            if step is None:
+                return None
+            byte, string = step
+            out.append(byte)
+        return None
+
+    def _steps(
+        self, string: StringState, matcher: xgrammar.GrammarMatcher
+    ) -> Iterator[tuple[int, StringState]]:
+        """Bytes by which the text goes on, with the automaton's state; moves the matcher."""
+        for byte in _FINISHERS:
+            data = bytes((byte,))
+            after = walk(string, data, in_value=self._in_value)
+            if after is not None and not self._is_too_long(after) and matcher.accept_string(data):
+                yield byte, after
+
+    def _is_too_long(self, string: StringState) -> bool:
+        return self._most is not None and not self._in_value and string.length > self._most
+
+    def _is_end(self, string: StringState, matcher: xgrammar.GrammarMatcher) -> bool:
+        """True if the text may end here. Leaves the matcher where it is."""
+        if self._in_value:
+            return string.mode == OUTSIDE and bool(matcher.is_completed())
+        if string.mode != PLAIN or string.length < self._least or not matcher.accept_string('"'):
+            return False
+        ends = bool(matcher.is_completed())
+        matcher.rollback(1)
+        return ends
+
+
+@lru_cache(maxsize=64)
+def _rules(is_value: bool, schema: str, least: int, most: int | None, vocabulary: Vocabulary) -> GrammarRules:
+    spec = HoleSpec("", "json" if is_value else "string", json.loads(schema), least, most)
+    return GrammarRules(spec, vocabulary)
+
+
+@lru_cache(maxsize=8)
+def _compiler(vocabulary: Vocabulary) -> xgrammar.GrammarCompiler:
+    try:
+        import xgrammar
+    except ImportError as error:
+        raise MissingExtra("xgrammar is not installed; run: pip install 'factorspec[tokens]'") from error
+    texts = frozenset(vocabulary.text_ids)
+    table = [data if i in texts else b"" for i, data in enumerate(vocabulary.all_bytes)]
+    info = xgrammar.TokenizerInfo(
+        table,
+        xgrammar.VocabType.RAW,
+        vocab_size=vocabulary.logit_width,
+        stop_token_ids=list(vocabulary.end_ids),
+    )
+    return xgrammar.GrammarCompiler(info, max_threads=1)
+
+
+def _matcher(spec: HoleSpec, vocabulary: Vocabulary) -> xgrammar.GrammarMatcher:
+    compiler = _compiler(vocabulary)
+    import xgrammar
+
+    schema = {"type": "string", **(spec.schema or {})} if spec.kind == "string" else spec.schema or {}
+    try:
+        compiled = compiler.compile_json_schema(
+            json.dumps(schema),
+            any_whitespace=False,
+            separators=(ITEM_SEPARATOR, KEY_SEPARATOR),
+            strict_mode=True,
+        )
+    except RuntimeError as error:
+        raise DocumentError(
+            "a schema cannot be enforced", [Problem(spec.path, str(error), shown(schema))]
+        ) from error
+    return xgrammar.GrammarMatcher(compiled)

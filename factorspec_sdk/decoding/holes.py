@@ -1,0 +1,225 @@
+"""Free text between literals: opening it, going on, closing it with tokens that run into the next literal.
+
+What is promised (*free split*): the text's tokens are the model's own; the decoded bytes are a text that the
+hole's rules admit; and from the first cut after the closing quote on the tokens are canonical again. An added
+token is never part of a text.
+
+::
+
+    "note": "Hi there.", "day": 3
+          ^^                         opening: held tail ' "' may merge with the text (' "(')
+            ^^^^^^^^^                going on: any split
+                     ^^              closing: '."', '.",' or '"', '",'; canonical from the cut before ' "day'
+
+*Opening*. The held tail W is followed by text that is not known. A token may begin at byte q of W and reach
+into the text, so for every such q there is a hypothesis: canonical tokens of W[:q], then a token of W[q:] and
+some text. Beside them stands the plain one: all canonical tokens of W, then text.
+
+*Closing*. A token may hold the end of the text and an *ending*: a beginning of what the program writes next,
+up to the first cut (no canonical token reaches beyond one). What remains up to that cut is written as one
+piece. An ending may pass decisions without text of their own ("one more item?"), so it is the oracle that
+says which endings there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from factorspec_sdk.decoding.grammars import GrammarRules
+from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
+from factorspec_sdk.decoding.layout import Layout
+from factorspec_sdk.decoding.string_rules import StringRules
+from factorspec_sdk.decoding.text_rules import TextRules, TextState
+from factorspec_sdk.graph.feasibility import Feasibility, State
+from factorspec_sdk.graph.program import Branch, Hole, Literal
+from factorspec_sdk.tokens import NOTHING_HELD, Canonical
+from factorspec_sdk.tokens.masks import Row
+
+_MAX_ENDINGS = 1 << 10
+
+
+class ClosingCosts(NamedTuple):
+    """Tokens to be written when a text ends, up to the end of the record. Computed near the token limit only.
+
+    Attributes:
+        sure: by ending, tokens that surely suffice behind it.
+        cheapest: tokens that surely suffice behind a finished text, with the one that closes it.
+    """
+
+    sure: dict[bytes, int]
+    cheapest: int
+
+
+class HolePlace:
+    """One hole under one oracle state: its rules, and the endings by which it may close.
+
+    Attributes:
+        rules: of the text.
+        pc: the hole's node.
+        state: of the oracle.
+        closing: a memo of the token limit's.
+        brief: another: no completion behind any ending has more tokens, if its texts are as short as can be.
+    """
+
+    def __init__(self, holes: Holes, state: State, pc: int, rules: TextRules) -> None:
+        self.rules = rules
+        self.pc = pc
+        self.state = state
+        self.closing: ClosingCosts | None = None
+        self.brief: int | None = None
+        self._holes = holes
+        self._endings: dict[bytes, list[Opening]] | None = None
+
+    @property
+    def endings(self) -> dict[bytes, list[Opening]]:
+        """Beginnings of what follows, each with the places that they lead to."""
+        if self._endings is None:
+            node = self._holes.layout.node(self.pc)
+            assert isinstance(node, Hole)
+            self._endings = self._holes.endings(self.state, node.next)
+        return self._endings
+
+    def first_ids(self, prefix: bytes) -> frozenset[int]:
+        """Tokens that begin with ``prefix`` and go on into the text, or through it into what follows."""
+        return self.rules.first_ids(prefix, tuple(sorted(self.endings)))
+
+
+class HoleStep(NamedTuple):
+    """Free text part way through; ``prefix`` must be written by the next token, together with some text."""
+
+    place: HolePlace
+    prefix: bytes
+    text: TextState
+
+    @property
+    def free(self) -> bool:
+        """Always free text."""
+        return True
+
+    @property
+    def row(self) -> Row | None:
+        """Tokens by which the text goes on."""
+        return None if self.prefix else self.place.rules.row(self.text)
+
+    def ids(self) -> Sequence[int] | frozenset[int]:
+        """Tokens that close the text; at the opening also those that go on."""
+        place = self.place
+        if self.prefix:
+            return place.first_ids(self.prefix)
+        return [i for ending in place.endings for i in place.rules.closing(self.text, ending)]
+
+    def advance(self, token: int) -> Iterator[Hypothesis | Opening]:
+        """The text goes on, or it is closed."""
+        place = self.place
+        data = place.rules.bytes_of(token)
+        if not data.startswith(self.prefix) or len(data) == len(self.prefix):
+            return
+        data = data[len(self.prefix) :]
+        after = place.rules.walk(self.text, data) if place.rules.may_go_on(self.text, data) else None
+        if after is not None:
+            yield HoleStep(place, b"", after)
+        for ending, openings in place.endings.items():
+            if data.endswith(ending):
+                end = place.rules.walk(self.text, data[: len(data) - len(ending)])
+                if end is not None and place.rules.complete(end):
+                    yield from openings
+
+    def split(self) -> tuple[Hypothesis | None, Sequence[Opening]]:
+        """Stays: text is closed by tokens only."""
+        return self, ()
+
+
+class Lead(NamedTuple):
+    """Fixed tokens before ``then``; ``at`` of them are written."""
+
+    tokens: tuple[int, ...]
+    at: int
+    then: Hypothesis
+
+    @property
+    def free(self) -> bool:
+        """These tokens are not text."""
+        return False
+
+    @property
+    def row(self) -> Row | None:
+        """Never a packed row."""
+        return None
+
+    def ids(self) -> Sequence[int]:
+        """The next of the tokens."""
+        return self.tokens[self.at : self.at + 1]
+
+    def advance(self, token: int) -> Iterator[Hypothesis | Opening]:
+        """One token further."""
+        if self.tokens[self.at] == token:
+            done = self.at + 1 == len(self.tokens)
+            yield self.then if done else Lead(self.tokens, self.at + 1, self.then)
+
+    def split(self) -> tuple[Hypothesis | None, Sequence[Opening]]:
+        """Stays."""
+        return self, ()
+
+
+class Holes:
+    """Opens holes of one program under one vocabulary."""
+
+    def __init__(self, layout: Layout, feasibility: Feasibility, canonical: Canonical) -> None:
+        self.layout = layout
+        self._feasibility = feasibility
+        self._canonical = canonical
+        self._rules: dict[int, TextRules] = {}
+
+    def open(self, at: Opening, node: Hole) -> Iterator[Hypothesis]:
+        """The ways in which a held tail and a text may be written."""
+        place = HolePlace(self, at.state, at.pc, self.rules(node.hole))
+        text = at.held.text
+        start = place.rules.start()
+        whole = self._canonical.encode_piece(text) if text else ()
+        given = whole[: at.held.emitted]
+        yield _lead(whole[at.held.emitted :], HoleStep(place, b"", start))
+        for split in range(len(text)):
+            prefix = text[split:].encode()
+            before = self._canonical.encode_piece(text[:split]) if split else ()
+            if before[: len(given)] == given and place.first_ids(prefix):
+                yield _lead(before[len(given) :], HoleStep(place, prefix, start))
+
+    def rules(self, hole: int) -> TextRules:
+        """The rules of a hole's text."""
+        known = self._rules.get(hole)
+        if known is None:
+            spec, vocabulary = self.layout.program.holes[hole], self.layout.vocabulary
+            if spec.kind == "string" and spec.schema is None:
+                known = StringRules.of(vocabulary, spec.min_length, spec.max_length)
+            else:
+                known = GrammarRules.of(spec, vocabulary)
+            self._rules[hole] = known
+        return known
+
+    def endings(self, state: State, pc: int) -> dict[bytes, list[Opening]]:
+        """Beginnings of what is written from ``pc`` on, up to the first cut or the next value."""
+        found: dict[bytes, list[Opening]] = {}
+        stack: list[tuple[str, State, int]] = [("", state, pc)]
+        while stack and len(found) < _MAX_ENDINGS:
+            text, here, pc = stack.pop()
+            node = self.layout.node(pc)
+            if isinstance(node, Branch):
+                for index in self._feasibility.values(here, node.slot):
+                    after = self._feasibility.assign(here, node.slot, index)
+                    stack.append((text, after, node.targets[index]))
+            elif isinstance(node, Literal):
+                literal = self.layout.literal(pc)
+                cut = self._canonical.cuts.first_cut_at_or_after(text + literal, 1)
+                for end in range(1, (len(text + literal) if cut is None else cut) - len(text) + 1):
+                    place = Opening(here, pc, NOTHING_HELD, end)
+                    if end == len(literal):
+                        place = Opening(here, node.next, NOTHING_HELD)
+                    found.setdefault((text + literal[:end]).encode(), []).append(place)
+                if cut is None:
+                    stack.append((text + literal, here, node.next))
+        return found
+
+
+def _lead(tokens: tuple[int, ...], then: Hypothesis) -> Hypothesis:
+    return Lead(tokens, 0, then) if tokens else then

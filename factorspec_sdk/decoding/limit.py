@@ -1,0 +1,189 @@
+"""The rule near the token limit (P2): a mask keeps only tokens after which the record still fits.
+
+With ``left`` tokens to go, a token is kept if a completion within ``left - 1`` is proven: by the bound
+``sure`` of the place behind it, or by a search. While more tokens are left than any completion can take,
+nothing is left out.
+
+Why a mask is never empty: ``sure`` is the least, over all values, of a value's cost and the ``sure`` behind
+it, so the value where it is reached is kept. Where the limit is below ``sure`` a search has found a witness,
+which is followed until a token is proven again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from factorspec_sdk.decoding.costs import Bounds
+from factorspec_sdk.decoding.holes import ClosingCosts, HolePlace, HoleStep, Lead
+from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
+from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
+from factorspec_sdk.decoding.search import shortest
+from factorspec_sdk.errors import Problem, TooLarge
+from factorspec_sdk.graph.feasibility import UNBOUNDED
+from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens.masks import Row
+
+
+class TokenLimit:
+    """The token limit of one session.
+
+    Attributes:
+        ample: with so many tokens left nothing is left out.
+        near_limit: some token has been left out.
+    """
+
+    def __init__(
+        self, opener: Opener, bounds: Bounds, limit: int, witness: tuple[int, ...] | None = None
+    ) -> None:
+        """``witness``: all tokens of a record that fits; needed where the bounds do not show one."""
+        self._opener = opener
+        self._bounds = bounds
+        self._limit = limit
+        self._witness = witness
+        start = opener.layout.program.start
+        self.ample = bounds.costs.most(opener.feasibility.start(), start)
+        self.near_limit = False
+
+    def allowed(self, hypotheses: Hypotheses, tokens: Sequence[int]) -> Allowed | None:
+        """The tokens after which the record still fits; None if no token is left out.
+
+        Raises:
+            TooLarge: a budget left out everything that fits.
+        """
+        left = self._limit - len(tokens)
+        if left >= self.ample or all(self._leaves_all(hypothesis, left) for hypothesis in hypotheses):
+            return None
+        kept = self._kept(hypotheses, left)
+        if not kept.count:
+            kept = Allowed.of(self._from_witness(hypotheses, tokens, left))
+        if kept.count < allowed_tokens(hypotheses).count:
+            self.near_limit = True
+        return kept
+
+    def _kept(self, hypotheses: Hypotheses, left: int) -> Allowed:
+        ids: set[int] = set()
+        rows: list[Row] = []
+        for hypothesis in hypotheses:
+            row = self._keep(hypothesis, left, ids)
+            if row is not None:
+                rows.append(row)
+        return union_of(ids, rows)
+
+    def _leaves_all(self, hypothesis: Hypothesis, left: int) -> bool:
+        """True if any token of the hypothesis surely leaves room for a record with short texts. Cheap."""
+        if isinstance(hypothesis, RowWalk):
+            return left >= self._bounds.brief(hypothesis.source.at) - hypothesis.depth
+        if isinstance(hypothesis, NumberStep):
+            return left >= self._bounds.brief(hypothesis.source.at)
+        if isinstance(hypothesis, Lead):
+            return self._leaves_all(hypothesis.then, left - len(hypothesis.tokens))
+        if isinstance(hypothesis, HoleStep):
+            brief = self._brief(hypothesis.place)
+            # After the next token: the text's end, a token that closes it, and what comes behind.
+            return left > brief and hypothesis.place.rules.leaves_all(hypothesis.text, left - 2 - brief)
+        return True
+
+    def _brief(self, place: HolePlace) -> int:
+        if place.brief is None:
+            openings = [opening for found in place.endings.values() for opening in found]
+            place.brief = max(map(self._bounds.brief, openings), default=UNBOUNDED)
+        return place.brief
+
+    def _keep(self, hypothesis: Hypothesis, left: int, ids: set[int]) -> Row | None:
+        """Add the tokens of a hypothesis after which the record still fits."""
+        if isinstance(hypothesis, RowWalk):
+            self._keep_rows(hypothesis, left, ids)
+        elif isinstance(hypothesis, HoleStep) and not hypothesis.prefix:
+            return self._keep_text(hypothesis, left, ids)
+        elif isinstance(hypothesis, HoleStep):
+            for token in hypothesis.ids():
+                if self._fits(hypothesis.advance(token), left - 1):
+                    ids.add(token)
+        elif isinstance(hypothesis, Lead):
+            if self._sure(hypothesis) <= left:
+                ids.update(hypothesis.ids())
+        elif isinstance(hypothesis, NumberStep):
+            self._keep_numbers(hypothesis, left, ids)
+        return None
+
+    def _keep_rows(self, walk: RowWalk, left: int, ids: set[int]) -> None:
+        table, depth = walk.table, walk.depth
+        for at in range(walk.lo, walk.hi):
+            row = table.rows[at]
+            if row[depth] not in ids and len(row) - depth <= left:
+                exit_place = walk.source.exit(table.order[at], table.helds[at])
+                if self._bounds.fits(exit_place, left - len(row) + depth):
+                    ids.add(row[depth])
+
+    def _keep_text(self, step: HoleStep, left: int, ids: set[int]) -> Row:
+        """Text goes on while it can be finished and closed; tokens that close it must lead to what fits."""
+        rules, costs = step.place.rules, self._closing(step)
+        for ending, sure in costs.sure.items():
+            if sure < left:
+                ids.update(rules.closing(step.text, ending))
+        return rules.row_within(step.text, left - 1 - costs.cheapest)
+
+    def _keep_numbers(self, step: NumberStep, left: int, ids: set[int]) -> None:
+        for token in step.ids():
+            after = next(iter(step.advance(token)))
+            if isinstance(after, NumberStep) and self._number_fits(after, left - 1):
+                ids.add(token)
+
+    def _number_fits(self, step: NumberStep, left: int) -> bool:
+        """True if the number may end here, or go on by its shortest ways, and the record fits then."""
+        pending = [(step, left)]
+        tried = 0
+        while pending and tried < _MAX_NUMBERS:
+            tried += 1
+            here, room = pending.pop(0)
+            _, openings = here.split()
+            if self._fits(openings, room):
+                return True
+            if room > 0:
+                for token in sorted(here.next_ids)[:_MAX_BRANCHES]:
+                    pending += [(n, room - 1) for n in here.advance(token) if isinstance(n, NumberStep)]
+        return False
+
+    def _fits(self, items: Iterable[Hypothesis | Opening], left: int) -> bool:
+        bounds = self._bounds
+        return any(
+            bounds.fits(item, left) if isinstance(item, Opening) else self._sure(item) <= left
+            for item in items
+        )
+
+    def _sure(self, item: Hypothesis | Opening) -> int:
+        """Tokens by which an item can surely be completed."""
+        if isinstance(item, Opening):
+            return self._bounds.sure(item)
+        if isinstance(item, Lead):
+            return len(item.tokens) - item.at + self._sure(item.then)
+        if isinstance(item, HoleStep) and not item.prefix:
+            return item.place.rules.finish_cost(item.text) + self._closing(item).cheapest
+        return UNBOUNDED
+
+    def _closing(self, step: HoleStep) -> ClosingCosts:
+        place, vocabulary = step.place, self._opener.layout.vocabulary
+        if place.closing is None:
+            bounds, endings = self._bounds, place.endings
+            sure = {ending: min(map(bounds.sure, openings)) for ending, openings in endings.items()}
+            cheapest = [1 + cost for ending, cost in sure.items() if vocabulary.token_id(ending) is not None]
+            place.closing = ClosingCosts(sure, min(cheapest, default=UNBOUNDED))
+        return place.closing
+
+    def _from_witness(self, hypotheses: Hypotheses, tokens: Sequence[int], left: int) -> tuple[int, ...]:
+        """The next token of a witness, which is searched for if the one at hand has been left."""
+        done = len(tokens)
+        if self._witness is None or self._witness[:done] != tuple(tokens):
+            found = shortest(self._opener, self._bounds, hypotheses, left)
+            if found.tokens is None:
+                raise TooLarge(
+                    "the record may not fit into the tokens left",
+                    [Problem("", f"no completion with {left} tokens was found within the budget")],
+                )
+            self._witness = (*tokens, *found.tokens)
+        return self._witness[done : done + 1]
+
+
+_MAX_NUMBERS = 64
+_MAX_BRANCHES = 12

@@ -1,0 +1,217 @@
+"""Opening a decision: from a place of the program to hypotheses, through tables of rows that are made once.
+
+Two caches, both by content and bounded: the row of each candidate (site, held tail, index), and the sorted
+table of a set of feasible candidates (site, held tail, set). Both are plain dictionaries whose every use is a
+single operation, so that threads may share them; at worst something is made twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from factorspec_sdk.decoding.holes import Holes
+from factorspec_sdk.decoding.hypotheses import (
+    DONE,
+    NARROWED,
+    Hypothesis,
+    NumberStep,
+    Opening,
+    RowWalk,
+    Source,
+)
+from factorspec_sdk.decoding.layout import Layout, Site
+from factorspec_sdk.decoding.parts import WholeTable
+from factorspec_sdk.errors import Problem, TooLarge
+from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.feasibility import Feasibility
+from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
+from factorspec_sdk.tokens import (
+    NOTHING_HELD,
+    Canonical,
+    Held,
+    NumberWalk,
+    RowTable,
+    SteppedValues,
+    certain,
+    supports_numbers,
+)
+
+CandidateRow = tuple[tuple[int, ...], Held]
+
+# From this many candidates on, tables are parts of the whole domain's where that pays.
+_SMALL = 64
+# From this many feasible integers on, digits are walked instead of listing the values.
+_LISTED_INTEGERS = 64
+MAX_CANDIDATES = 1 << 16
+_MAX_TABLES = 1 << 13
+_MAX_WHOLES = 1 << 6
+_MAX_CACHED_ROWS = 1 << 18
+_LITERAL = IndexSet(((0, 0),))
+
+
+class Opener:
+    """Makes hypotheses for one program and vocabulary. Shared by sessions."""
+
+    def __init__(
+        self, layout: Layout, feasibility: Feasibility, canonical: Canonical, max_hypotheses: int
+    ) -> None:
+        self.layout = layout
+        self.feasibility = feasibility
+        self.canonical = canonical
+        self.max_hypotheses = max_hypotheses
+        self.holes = Holes(layout, feasibility, canonical)
+        self._walks_numbers = supports_numbers(canonical)
+        self._rows: dict[tuple[int, Held], dict[int, CandidateRow]] = {}
+        self._num_rows = 0
+        self._tables: dict[tuple[int, Held, IndexSet], RowTable] = {}
+        self._wholes: dict[tuple[int, Held], WholeTable] = {}
+        self._numbers: dict[tuple[Hashable, Held], NumberWalk] = {}
+
+    def check(self) -> None:
+        """Refuse decisions with too many candidates, before any record is begun.
+
+        Raises:
+            TooLarge: naming them.
+        """
+        problems = [
+            Problem(slot.path, f"more than {MAX_CANDIDATES} candidates", str(len(slot.domain)))
+            for slot in self.layout.program.slots
+            if len(slot.domain) > MAX_CANDIDATES and not (slot.domain.integers and self._walks_numbers)
+        ]
+        if problems:
+            raise TooLarge("too many candidates for this tokenizer", problems)
+
+    def start(self) -> tuple[Hypothesis, ...]:
+        """The hypotheses before the first token."""
+        program = self.layout.program
+        return self.close([Opening(self.feasibility.start(), program.start, NOTHING_HELD)])
+
+    def advance(self, hypotheses: Iterable[Hypothesis], token: int) -> tuple[Hypothesis, ...]:
+        """The hypotheses after one token; empty if it is not allowed."""
+        return self.close([after for hypothesis in hypotheses for after in hypothesis.advance(token)])
+
+    def close(self, pending: list[Hypothesis | Opening]) -> tuple[Hypothesis, ...]:
+        """Open whatever is fully written, until each hypothesis goes on by a token or is done.
+
+        Texts of records are prefix-free: if the tokens so far are those of a complete record, nothing can go
+        on. Beyond ``max_hypotheses`` the rest is left out, and ``NARROWED`` stands last; what is kept goes on
+        to valid records all the same.
+        """
+        out: list[Hypothesis] = []
+        narrowed = False
+        while pending:
+            item = pending.pop()
+            if isinstance(item, Opening):
+                pending += self.open(item)
+                continue
+            if item is NARROWED:
+                narrowed = True
+                continue
+            rest, openings = item.split()
+            pending += openings
+            if rest is DONE:
+                return (DONE, NARROWED) if narrowed else (DONE,)
+            if rest is not None:
+                out.append(rest)
+                if len(out) + len(pending) > self.max_hypotheses:
+                    narrowed = True
+                    break
+        return (*out, NARROWED) if narrowed and out else tuple(out)
+
+    def open(self, at: Opening) -> list[Hypothesis | Opening]:
+        """What a place may go on as."""
+        node = self.layout.node(at.pc)
+        if isinstance(node, End):
+            assert not at.held.text, "a record's last tokens are given out with its last text"
+            return [DONE]
+        if isinstance(node, Hole):
+            return list(self.holes.open(at, node))
+        site = self.layout.site(at.pc, at.offset)
+        source = Source(self.feasibility, at, site)
+        if isinstance(node, Literal):
+            return [self._walk(at.held, source, _LITERAL)]
+        feasible = self.feasibility.values(at.state, node.slot)
+        if isinstance(node, Branch):
+            return self._open_branch(at, source, feasible)
+        if site.integers is not None and len(feasible) > _LISTED_INTEGERS and self._walks_numbers:
+            return [self._open_number(at, source, feasible)]
+        return [self._walk(at.held, source, feasible)]
+
+    def table(self, site: Site, held: Held, feasible: IndexSet) -> RowTable:
+        """The sorted rows of the feasible candidates. Cached.
+
+        Of a large domain most of which is feasible, the whole is made once and parts are taken of it.
+        """
+        key = (site.key, held, feasible)
+        table = self._tables.get(key)
+        if table is None:
+            if len(feasible) > _SMALL and 2 * len(feasible) > site.size > len(feasible):
+                table = self._whole(site, held).part(feasible)
+            else:
+                table = self._make_table(site, held, feasible)
+            if len(self._tables) >= _MAX_TABLES:
+                self._tables.clear()
+            self._tables[key] = table
+        return table
+
+    def _whole(self, site: Site, held: Held) -> WholeTable:
+        key = (site.key, held)
+        whole = self._wholes.get(key)
+        if whole is None:
+            whole = WholeTable(self.table(site, held, IndexSet.full(site.size)))
+            if len(self._wholes) >= _MAX_WHOLES:
+                self._wholes.clear()
+            self._wholes[key] = whole
+        return whole
+
+    def _make_table(self, site: Site, held: Held, feasible: IndexSet) -> RowTable:
+        rows = self._rows_of(site, held)
+        made = []
+        for index in feasible:
+            row = rows.get(index)
+            if row is None:
+                row = rows[index] = certain(self.canonical, held, site.text(index), site.part(index).after)
+                self._num_rows += 1
+            made.append((*row, index))
+        made.sort()
+        return RowTable([row for row, _, _ in made], [i for _, _, i in made], [h for _, h, _ in made])
+
+    def _rows_of(self, site: Site, held: Held) -> dict[int, CandidateRow]:
+        """The rows made so far after one held tail."""
+        key = (site.key, held)
+        rows = self._rows.get(key)
+        if rows is None:
+            if self._num_rows > _MAX_CACHED_ROWS:
+                self._rows.clear()
+                self._num_rows = 0
+            rows = self._rows.setdefault(key, {})
+        return rows
+
+    def _walk(self, held: Held, source: Source, feasible: IndexSet) -> RowWalk:
+        table = self.table(source.site, held, feasible)
+        return RowWalk(table, 0, len(table), 0, source)
+
+    def _open_branch(self, at: Opening, source: Source, feasible: IndexSet) -> list[Hypothesis | Opening]:
+        direct = [(index, target) for index in feasible if (target := source.site.direct(index)) is not None]
+        out: list[Hypothesis | Opening] = [source.exit(index, at.held) for index, _ in direct]
+        if len(direct) < len(feasible):
+            written = IndexSet.of(set(feasible) - {index for index, _ in direct}) if direct else feasible
+            out.append(self._walk(at.held, source, written))
+        return out
+
+    def _open_number(self, at: Opening, source: Source, feasible: IndexSet) -> NumberStep:
+        domain = source.site.integers
+        assert domain is not None
+        whole = domain.integers
+        assert whole is not None
+        key = (whole.key, at.held)
+        walk = self._numbers.get(key)
+        if walk is None:
+            if len(self._numbers) >= _MAX_TABLES:
+                self._numbers.clear()
+            walk = self._numbers[key] = NumberWalk(self.canonical, at.held, whole.lo, whole.hi)
+        values = SteppedValues(whole.lo, whole.step, len(whole), feasible)
+        number, node = walk.start(), self.layout.node(at.pc)
+        assert isinstance(node, Value)
+        ids = frozenset(walk.allowed(number, values))
+        return NumberStep(walk, number, values, feasible, source, node.next, ids)

@@ -1,0 +1,92 @@
+"""What may stand in a hole, byte by byte and token by token: for plain strings and for grammars.
+
+Plain strings go by the automaton of ``json_strings.py`` (``string_rules.py``), strings with a schema and
+whole JSON values by XGrammar (``grammars.py``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+
+from factorspec_sdk.decoding.token_bytes import TokenBytes
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens.masks import Row
+
+TextState = Hashable
+_MAX_FIRST = 256
+
+
+class TextRules(ABC):
+    """The texts of one hole. States are immutable; made once for a vocabulary and shared."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._tokens = TokenBytes.of(vocabulary)
+        self._first: dict[tuple[bytes, tuple[bytes, ...]], frozenset[int]] = {}
+
+    @abstractmethod
+    def start(self) -> TextState:
+        """Before the first byte."""
+
+    @abstractmethod
+    def walk(self, state: TextState, data: bytes) -> TextState | None:
+        """The state after some bytes, or None if no text goes on so."""
+
+    @abstractmethod
+    def may_go_on(self, state: TextState, data: bytes) -> bool:
+        """True if a token with these bytes may be written and lies wholly inside the text."""
+
+    @abstractmethod
+    def complete(self, state: TextState) -> bool:
+        """True if the text may end here."""
+
+    @abstractmethod
+    def row(self, state: TextState) -> Row:
+        """(row_words,) int32: the tokens that lie wholly inside the text. Do not change."""
+
+    @abstractmethod
+    def closing(self, state: TextState, ending: bytes) -> Sequence[int]:
+        """The tokens that hold the rest of a text and then exactly ``ending``."""
+
+    @abstractmethod
+    def finish_cost(self, state: TextState) -> int:
+        """A number of tokens by which the text can surely be brought to an end (without what closes it)."""
+
+    @abstractmethod
+    def row_within(self, state: TextState, num_tokens: int) -> Row:
+        """Tokens of ``row`` after which ``finish_cost`` is at most ``num_tokens``; may leave some out."""
+
+    @abstractmethod
+    def leaves_all(self, state: TextState, num_tokens: int) -> bool:
+        """True if ``row_within`` is ``row``."""
+
+    @abstractmethod
+    def strides(self, state: TextState) -> Sequence[int]:
+        """Tokens of ``row`` worth trying for a short text: one for each number of characters."""
+
+    def bytes_of(self, token: int) -> bytes:
+        """The bytes of an ordinary token; none if it may not be part of text."""
+        return self._tokens.of_token(token)
+
+    def first_ids(self, prefix: bytes, endings: tuple[bytes, ...]) -> frozenset[int]:
+        """Tokens of ``prefix`` and some text, or the whole of a text and one of ``endings``. Kept."""
+        key = (prefix, endings)
+        known = self._first.get(key)
+        if known is None:
+            pairs = self._tokens.beginning_with(prefix)
+            known = frozenset(token_id for data, token_id in pairs if self._may_begin(data, endings))
+            if len(self._first) >= _MAX_FIRST:
+                self._first.clear()
+            self._first[key] = known
+        return known
+
+    def _may_begin(self, data: bytes, endings: Sequence[bytes]) -> bool:
+        start = self.start()
+        if self.may_go_on(start, data):
+            return True
+        for ending in endings:
+            if data.endswith(ending):
+                end = self.walk(start, data[: len(data) - len(ending)])
+                if end is not None and self.complete(end):
+                    return True
+        return False

@@ -1,0 +1,196 @@
+"""Plans, commits, rollbacks, copies and reports of sessions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from factorspec_sdk.decoding import Decoder, Session
+from factorspec_sdk.errors import TooLarge
+from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
+from factorspec_sdk.graph.program import Branch, End, Literal, Program, Slot, Value
+from factorspec_sdk.testing import vocabulary_like
+from factorspec_sdk.tokens import Allowed, Canonical
+from tests.decoding.brute import FreeFeasibility, random_spec
+from tests.decoding.test_holes import list_program, note_program, walk
+
+
+@pytest.fixture(scope="module")
+def canonical() -> Canonical:
+    return Canonical(vocabulary_like("tricky"))
+
+
+def decoders(canonical: Canonical, count: int) -> list[Decoder]:
+    """Some with free text, some without."""
+    programs = [note_program(), note_program(1, 6), list_program(most=4)]
+    found = [Decoder(p, FreeFeasibility(p), canonical.vocabulary, canonical=canonical) for p in programs]
+    for seed in range(500, 600):
+        spec = random_spec(seed)
+        if spec is not None and len(found) < count:
+            program, feasibility = spec
+            found.append(Decoder(program, feasibility, canonical.vocabulary, canonical=canonical))
+    return found
+
+
+def same(left: Session, right: Session) -> None:
+    assert left.tokens == right.tokens
+    assert left.state == right.state
+    assert left.allowed() == right.allowed()
+    assert left.plan() == right.plan()
+    assert left.report.origins == right.report.origins
+
+
+def test_rollback_restores_every_earlier_state(canonical: Canonical) -> None:
+    source = random.Random(0)
+    for decoder in decoders(canonical, 12):
+        session = decoder.session()
+        walk(session, source)
+        tokens = session.tokens
+        for keep in source.sample(range(len(tokens) + 1), min(len(tokens), 12)):
+            back = session.copy()
+            back.rollback(len(tokens) - keep)
+            fresh = decoder.session()
+            assert fresh.commit(tokens[:keep]) == keep
+            same(back, fresh)
+            assert back.commit(tokens[keep:]) == len(tokens) - keep
+            same(back, session)
+    with pytest.raises(ValueError, match="cannot take back"):
+        session.rollback(session.num_tokens + 1)
+
+
+def test_copies_are_independent(canonical: Canonical) -> None:
+    decoder = decoders(canonical, 1)[0]
+    session = decoder.session()
+    session.commit(session.plan().tokens)
+    twin = session.copy()
+    walk(twin, random.Random(3))
+    assert session.num_tokens < twin.num_tokens
+    assert session.state == "open"
+    same(session, session.copy())
+
+
+def test_a_token_that_is_not_allowed_refuses(canonical: Canonical) -> None:
+    decoder = decoders(canonical, 1)[0]
+    session = decoder.session()
+    certain = session.plan().tokens
+    wrong = next(i for i in range(decoder.vocabulary.logit_width) if i not in session.allowed())
+    assert session.commit([wrong]) == 0
+    assert session.copy().state == "refused"
+    assert session.commit(certain) == 0
+    session.rollback(0)
+    assert session.copy().state == "open"
+    assert session.commit([*certain, wrong]) <= len(certain) + 1
+
+
+def test_guesses_do_not_change_what_is_allowed(canonical: Canonical) -> None:
+    """Along a plan with guesses, each choice is the one that a session without guesses meets there."""
+    source = random.Random(5)
+
+    def guess(tokens: Sequence[int], allowed: Allowed, free: bool) -> int | None:
+        return None if source.random() < 0.2 else int(source.choice(allowed.ids()))
+
+    for decoder in decoders(canonical, 12):
+        session = decoder.session()
+        while session.state == "open":
+            width = source.choice((None, 1, 4, 16)) if not decoder.program.holes else 12
+            plan = session.plan(width, guess)
+            assert plan.parents == tuple(range(-1, len(plan.tokens) - 1))
+            guessed = len(plan.tokens) - plan.num_certain
+            assert width is None or guessed <= width
+            other = session.copy()
+            choices = {choice.node: choice for choice in plan.choices}
+            for node, token in enumerate(plan.tokens, start=-1):
+                if node in choices:
+                    assert other.allowed() == choices[node].allowed
+                    assert choices[node].allowed.count > 1
+                else:
+                    assert list(other.allowed()) == [token]
+                assert other.commit([token]) == 1
+            last = len(plan.tokens) - 1
+            assert (other.state == "complete") != (last in choices)
+            assert plan.complete == (other.state == "complete" and not plan.choices)
+            walk_on = plan.tokens or (int(source.choice(session.allowed().ids())),)
+            session.commit(walk_on[: source.randint(1, len(walk_on))])
+
+
+def test_report_counts_origins(canonical: Canonical) -> None:
+    decoder = decoders(canonical, 1)[0]
+    session = decoder.session()
+    walk(session, random.Random(2))
+    report = session.report
+    assert report.exact
+    assert report.num_tokens == session.num_tokens == report.certain + report.chosen + report.free
+    assert report.certain > 0
+    assert report.chosen > 0
+    assert report.free > 0
+    assert report.choice_points == report.chosen + report.free
+    assert report.ample is None
+    assert decoder.session(1000).report.ample == 1 << 60
+
+
+def empty_strings(num_items: int) -> Program:
+    """A compact list of up to ``num_items`` strings of punctuation: one pre-token with many readings."""
+    slots: list[Slot] = []
+    nodes: list[End | Literal | Value | Branch] = [End(), Literal("]}", 0)]
+    follow = 1
+    for at in range(num_items - 1, -1, -1):
+        nodes.append(Value(2 * at + 1, follow))
+        if at:
+            nodes.append(Literal(",", len(nodes) - 1))
+        nodes.append(Branch(2 * at, (1, len(nodes) - 1)))
+        follow = len(nodes) - 1
+    nodes.append(Literal('{"a":[', follow))
+    for at in range(num_items):
+        slots.append(Slot(2 * at, f"a[{at}]?", BranchDomain(2)))
+        slots.append(Slot(2 * at + 1, f"a[{at}]", EnumDomain(("", ",", '"', "}", "]", "],["))))
+    return Program(tuple(nodes), len(nodes) - 1, tuple(slots), ())
+
+
+def test_a_used_up_budget_narrows_the_masks_and_says_so(canonical: Canonical) -> None:
+    program = empty_strings(6)
+    whole = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    narrow = Decoder(
+        program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical, max_hypotheses=3
+    )
+    source = random.Random(1)
+    cut = 0
+    for _ in range(60):
+        session, free = narrow.session(), whole.session()
+        while session.state == "open":
+            allowed = session.allowed()
+            assert allowed.count
+            assert set(allowed) <= set(free.allowed())
+            token = int(source.choice(allowed.ids()))
+            session.commit([token])
+            free.commit([token])
+        json.loads(session.text)
+        assert free.report.exact
+        cut += not session.report.exact
+    assert cut
+
+
+def test_too_many_candidates_are_refused_before_a_record_begins() -> None:
+    canonical = Canonical(vocabulary_like("gpt2"))
+    nodes = (Literal('{"n": ', 1), Value(0, 2), Literal("}", 3), End())
+    program = Program(nodes, 0, (Slot(0, "n", IntRange(0, 10_000_000)),), ())
+    with pytest.raises(TooLarge) as error:
+        Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    assert error.value.place == "n"
+
+
+def test_ten_million_values_are_walked_by_their_digits(canonical: Canonical) -> None:
+    nodes = (Literal('{"n": ', 1), Value(0, 2), Literal("}", 3), End())
+    program = Program(nodes, 0, (Slot(0, "n", IntRange(0, 10_000_000)),), ())
+    decoder = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    for value in (0, 7, 10, 999, 1000, 123_456, 10_000_000):
+        session = decoder.session(20)
+        ids = canonical.vocabulary.encode(f'{{"n": {value}}}')
+        assert session.commit(ids) == len(ids)
+        assert session.state == "complete"
+    session = decoder.session()
+    assert session.commit(canonical.vocabulary.encode('{"n": 10000001}')) < len(
+        canonical.vocabulary.encode('{"n": 10000001}')
+    )
