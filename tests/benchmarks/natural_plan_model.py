@@ -1,0 +1,49 @@
+"""A model without opinions: every allowed token has the same logit, so only the constraint is at work."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.drafting.seam import FloatArray
+from factorspec_server.engines.seam import Want
+
+
+class UniformModel:
+    """Sampled at temperature 1, it draws uniformly among the allowed tokens. Holds no keys and values."""
+
+    name = "random"
+    max_positions = 1_000_000
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.logit_width = vocabulary.logit_width
+        self.num_tokens = len(vocabulary.all_bytes)
+        self.end_ids = vocabulary.end_ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return self._vocabulary.decode(token_ids, errors="replace")
+
+    def open(self, num_rows: int) -> "UniformBatch":
+        return UniformBatch(self.logit_width)
+
+
+class UniformBatch:
+    """Rows of nothing."""
+
+    def __init__(self, logit_width: int) -> None:
+        self._logit_width = logit_width
+
+    def extend(
+        self, tokens: Sequence[Sequence[int]], wanted: Sequence[Sequence[Want]]
+    ) -> list[list[FloatArray]]:
+        return [
+            [np.zeros(self._logit_width if ids is None else len(ids), dtype=np.float32) for _, ids in wants]
+            for wants in wanted
+        ]
+
+    def truncate(self, row: int, length: int) -> None:
+        """There is nothing to forget."""
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """There is nothing to drop."""

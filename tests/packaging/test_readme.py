@@ -1,0 +1,48 @@
+"""The README's example runs as it stands, and stays short; so does the quickstart."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_LINES = 20
+
+
+def example() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return str(block)
+
+
+def run(script: Path) -> str:
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_is_short() -> None:
+    assert len([line for line in example().splitlines() if line.strip()]) <= MOST_LINES
+
+
+@pytest.mark.slow
+@pytest.mark.model
+@pytest.mark.timeout(300)
+def test_the_example_writes_an_order_that_adds_up(tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(example(), encoding="utf-8")
+    output = run(script)
+    prices = [int(price) for price in re.findall(r"price=(\d+)", output)]
+    (total,) = re.findall(r"total=(\d+)", output)
+    assert len(prices) >= 2
+    assert sum(prices) == int(total)
+
+
+def test_the_quickstart_says_what_its_comments_promise() -> None:
+    output = run(ROOT / "examples" / "quickstart.py")
+    promised = re.findall(r"# → (.*)", (ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8"))
+    assert promised
+    assert [line for line in promised if line not in output] == []
