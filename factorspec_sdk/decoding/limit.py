@@ -21,7 +21,7 @@ from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.errors import Problem, TooLarge
 from factorspec_sdk.graph.feasibility import UNBOUNDED
-from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens import NOTHING_HELD, Allowed
 from factorspec_sdk.tokens.masks import Row
 
 
@@ -125,7 +125,18 @@ class TokenLimit:
         return rules.row_within(step.text, left - 1 - costs.cheapest)
 
     def _keep_numbers(self, step: NumberStep, left: int, ids: set[int]) -> None:
-        for token in step.ids():
+        """Tokens towards the first value of each number of digits (the bound ``sure`` is that of one of
+        them, so one is kept), and others for which a few tries find a way.
+        """
+        domain = step.source.site.integers
+        assert domain is not None
+        for value in step.walk.shortest(step.number, step.values):
+            rest, index = step.walk.rest(step.number, value), domain.index(value)
+            if rest and index is not None and rest[0] not in ids and len(rest) <= left:
+                place = step.source.exit(index, NOTHING_HELD)._replace(pc=step.next_pc, offset=0)
+                if self._bounds.fits(place, left - len(rest)):
+                    ids.add(rest[0])
+        for token in step.ids() - ids:
             after = next(iter(step.advance(token)))
             if isinstance(after, NumberStep) and self._number_fits(after, left - 1):
                 ids.add(token)
@@ -136,7 +147,7 @@ class TokenLimit:
         tried = 0
         while pending and tried < _MAX_NUMBERS:
             tried += 1
-            here, room = pending.pop(0)
+            here, room = pending.pop()
             _, openings = here.split()
             if self._fits(openings, room):
                 return True

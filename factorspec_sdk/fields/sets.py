@@ -90,6 +90,14 @@ class IndexSet:
         at = bisect_right(self.spans, (hi, 1 << 62)) - 1
         return at >= 0 and self.spans[at][1] >= lo
 
+    def first_in(self, lo: int, hi: int) -> int | None:
+        """The smallest member in ``[lo, hi]``, or None. O(log spans)."""
+        at = bisect_right(self.spans, (lo, 1 << 62)) - 1
+        if at >= 0 and self.spans[at][1] >= lo:
+            return lo if lo <= hi else None
+        at += 1
+        return self.spans[at][0] if at < len(self.spans) and self.spans[at][0] <= hi else None
+
     def __and__(self, other: IndexSet) -> IndexSet:
         out: list[tuple[int, int]] = []
         left, right, i, j = self.spans, other.spans, 0, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.layers import Layers
 
 #: opaque, immutable, hashable
 ComponentState = Any
@@ -12,6 +13,10 @@ ComponentState = Any
 
 class Component(Protocol):
     """Exact feasibility of one component. Layer i stands before its i-th slot."""
+
+    @property
+    def layers(self) -> Layers:
+        """The slots with their conditions."""
 
     @property
     def slots(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ the rest add up::
 
     least(state, pc) = base(pc) + Σ over components of the cheapest rest from their state
 
-The cheapest rest of a component is a memoised search over its live states, under a step budget;
+The cheapest rest of a component is a memoised search over its live states, under a budget;
 where the budget ends, static bounds stand in (least) and one live path is priced (sure).
 """
 
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 from factorspec_sdk.graph.components import Component, ComponentState
 from factorspec_sdk.graph.feasibility import UNBOUNDED, NodeCost, State
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Program, Value
 
-#: states that one cheapest-rest search may visit
-COST_STEPS = 300_000
+#: feasible values that one cheapest-rest search may meet: one to two seconds
+COST_STEPS = 50_000
 #: domains up to this size are priced value by value where only a bound is needed
 SMALL = 64
 #: wider slots are not priced value by value: bounds stand in
@@ -98,13 +99,18 @@ def successors(program: Program, pc: int) -> Sequence[int]:
 
 
 class ComponentCosts:
-    """(least, sure) of the cheapest rest of one component, per live state."""
+    """(least, sure) of the cheapest rest of one component, per live state.
+
+    A branch-and-bound search: values are tried by rising price, and only where the floor of what follows
+    leaves room below the best rest so far.
+    """
 
     def __init__(self, component: Component, price: Callable[[int, int], Pair]) -> None:
         self.component = component
         self.price = price
+        self._price = cache(price)  # asked for slots of at most MAX_PRICED values
         self._memo: list[dict[ComponentState, Pair]] = [{} for _ in range(len(component.slots))]
-        self._static: list[int] | None = None
+        self._budget = COST_STEPS
 
     def cheapest(self, layer: int, state: ComponentState) -> Pair:
         """(least, sure) from a live state before ``layer``."""
@@ -112,61 +118,94 @@ class ComponentCosts:
             return 0, 0
         known = self._memo[layer].get(state)
         if known is None:
-            wide = max(self.component.sizes) > MAX_PRICED
-            known = self._memo[layer][state] = (
-                self._fallback(layer, state) if wide else self._search(layer, state)
-            )
+            found = None if max(self.component.sizes) > MAX_PRICED else self._search(layer, state)
+            known = self._memo[layer][state] = self._fallback(layer, state) if found is None else found
         return known
 
-    def _search(self, layer: int, state: ComponentState) -> Pair:
-        size = len(self._memo)
-        stack: list[tuple[int, ComponentState, list[tuple[Pair, int, ComponentState]]]] = [
-            (layer, state, self._options(layer, state))
-        ]
-        visited = 0
-        while stack:
-            at, here, options = stack[-1]
-            waiting = next(((a, s) for _, a, s in options if a < size and s not in self._memo[a]), None)
-            if waiting is not None:
-                visited += 1
-                if visited > COST_STEPS:
-                    return self._fallback(layer, state)
-                stack.append((*waiting, self._options(*waiting)))
+    @cached_property
+    def _floors(self) -> list[Pair]:
+        """Per layer: no rest from there on is cheaper, whatever the relations say."""
+        floors = [(0, 0)] * (len(self._memo) + 1)
+        for layer in reversed(range(len(self._memo))):
+            if self.component.sizes[layer] > MAX_PRICED:
+                floors[layer] = floors[layer + 1]
                 continue
-            least = sure = UNBOUNDED
-            for own, after, rest in options:
-                inner = self._memo[after][rest] if after < size else (0, 0)
-                least, sure = min(least, own[0] + inner[0]), min(sure, own[1] + inner[1])
-            self._memo[at][here] = (least, sure)
-            stack.pop()
+            rests = [
+                self._sum(self._price(layer, index), floors[self._target(layer, index)])
+                for index in range(self.component.sizes[layer])
+            ]
+            floors[layer] = min(rest[0] for rest in rests), min(rest[1] for rest in rests)
+        return floors
+
+    def _target(self, layer: int, index: int) -> int:
+        return self.component.layers.move(layer, index).target
+
+    @staticmethod
+    def _sum(own: Pair, rest: Pair) -> Pair:
+        return own[0] + rest[0], own[1] + rest[1]
+
+    def _search(self, layer: int, state: ComponentState) -> Pair | None:
+        """The exact pair, or None once the budget is used up, which then is halved: sessions go on to ask."""
+        size, left = len(self._memo), self._budget
+        stack = [_Frame(layer, state, self._ordered(layer, state))]
+        left -= len(stack[-1].waiting)
+        while stack:
+            frame = stack[-1]
+            while frame.waiting:
+                own, floor, index = frame.waiting.pop()
+                if floor[0] >= frame.least and floor[1] >= frame.sure:
+                    continue
+                at, here = self.component.step(frame.layer, frame.state, index)
+                rest = (0, 0) if at == size else self._memo[at].get(here)
+                if rest is not None:
+                    frame.take(self._sum(own, rest))
+                    continue
+                frame.own = own
+                stack.append(_Frame(at, here, self._ordered(at, here)))
+                left -= len(stack[-1].waiting)
+                break
+            else:
+                self._memo[frame.layer][frame.state] = frame.least, frame.sure
+                stack.pop()
+                if stack:
+                    stack[-1].take(self._sum(stack[-1].own, (frame.least, frame.sure)))
+            if left < 0:
+                self._budget //= 2
+                return None
         return self._memo[layer][state]
 
-    def _options(self, layer: int, state: ComponentState) -> list[tuple[Pair, int, ComponentState]]:
-        best: dict[tuple[int, ComponentState], Pair] = {}
+    def _ordered(self, layer: int, state: ComponentState) -> list[tuple[Pair, Pair, int]]:
+        """(price, floor of the whole rest, value) of the feasible values, the most promising last."""
+        found = []
         for index in self.component.values(layer, state):
-            after = self.component.step(layer, state, index)
-            own, old = self.price(layer, index), best.get(after)
-            best[after] = own if old is None else (min(own[0], old[0]), min(own[1], old[1]))
-        return [(own, *after) for after, own in best.items()]
+            own = self._price(layer, index)
+            found.append((own, self._sum(own, self._floors[self._target(layer, index)]), index))
+        return sorted(found, key=lambda one: (one[1][1], one[1][0], one[2]), reverse=True)
 
     def _fallback(self, layer: int, state: ComponentState) -> Pair:
-        """Static least (negative edges included); the price of the first live path as sure."""
+        """The floor as least; the price of the first live path as sure."""
         sure, at, here = 0, layer, state
         while at < len(self._memo):
             index = self.component.values(at, here).first
             sure += self.price(at, index)[1]
             at, here = self.component.step(at, here, index)
-        return self._floor(layer), sure
+        return self._floors[layer][0], sure
 
-    def _floor(self, layer: int) -> int:
-        """Sum of each later slot's least price, 0 for slots that may be skipped."""
-        if self._static is None:
-            self._static = [min(0, self._least_price(at)) for at in range(len(self._memo))]
-        return sum(self._static[layer:])
 
-    def _least_price(self, layer: int) -> int:
-        size = self.component.sizes[layer]
-        return min(self.price(layer, index)[0] for index in range(size)) if size <= SMALL else 0
+@dataclass(slots=True)
+class _Frame:
+    """A state whose cheapest rest is being searched; ``own``: price of the value that is being tried."""
+
+    layer: int
+    state: ComponentState
+    waiting: list[tuple[Pair, Pair, int]]
+    own: Pair = (0, 0)
+    least: int = UNBOUNDED
+    sure: int = UNBOUNDED
+
+    def take(self, rest: Pair) -> None:
+        """A rest was found."""
+        self.least, self.sure = min(self.least, rest[0]), min(self.sure, rest[1])
 
 
 class ProgramCosts:
@@ -184,7 +223,7 @@ class ProgramCosts:
 
     def least(self, state: State, pc: int) -> int:
         """See ``Costs.least``."""
-        return max(0, self._bases.least[pc] + sum(pair[0] for pair in self._cheapest(state)))
+        return self._bases.least[pc] + sum(pair[0] for pair in self._cheapest(state))
 
     def sure(self, state: State, pc: int) -> int:
         """See ``Costs.sure``."""

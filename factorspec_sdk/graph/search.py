@@ -25,17 +25,19 @@ from factorspec_sdk.graph.runs import Runs
 
 #: states that may be remembered before the memory is dropped and built anew
 MAX_REMEMBERED = 400_000
+#: values tried for a mask that cost as much as one step
+_TRIED_PER_STEP = 2
 
 
 class Search:
     """Feasibility of one component. Memory is shared by all sessions of a spec.
 
-    steps: steps made so far. exact: False once a budget cut an answer.
+    exact: False once a budget cut an answer.
     """
 
     def __init__(self, layers: Layers, step_budget: int) -> None:
         self.layers = layers
-        self.steps = 0
+        self._steps = 0
         self.exact = True
         self.step_budget = step_budget
         size = len(layers)
@@ -48,6 +50,11 @@ class Search:
         self._masks: list[dict[Condition, int]] = [{} for _ in range(size)]
         self._runs = Runs(layers)
         self._full = [(1 << len(domain)) - 1 for domain in layers.domains]
+
+    @property
+    def steps(self) -> int:
+        """Work so far: steps, and values that masks tried one by one."""
+        return self._steps + self.layers.store.num_tried // _TRIED_PER_STEP
 
     def is_satisfiable(self) -> bool:
         """True if the component has a solution.
@@ -93,7 +100,7 @@ class Search:
 
     def _step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
         """One step and all forced ones after it."""
-        self.steps += 1
+        self._steps += 1
         if self.layers.is_branch(layer):
             after = self.layers.step(layer, state, index)
             if after is None:

@@ -58,6 +58,12 @@ class SteppedValues:
         last = (hi - self.start) // self.step
         return first <= last and self.indices.any_in(first, last)
 
+    def first_in(self, lo: int, hi: int, /) -> int | None:
+        """The least value in ``[lo, hi]``, or None. O(log spans)."""
+        first, last = max(-((self.start - lo) // self.step), 0), (hi - self.start) // self.step
+        found = self.indices.first_in(first, last)
+        return None if found is None else self.start + self.step * found
+
     def all_in(self, lo: int, hi: int, /) -> bool:
         """True if all of ``[lo, hi]`` are values. O(log spans)."""
         if self.step != 1 and lo != hi:
@@ -186,6 +192,33 @@ class NumberWalk:
         if not digits or (digits[0] == "0" and (len(digits) > 1 or state.negative)):
             return None
         return -int(digits) if state.negative else int(digits)
+
+    def rest(self, state: NumberState, value: int) -> tuple[int, ...] | None:
+        """The tokens by which ``value`` goes on from a state, or None if the state is not on its way."""
+        lead = self._leads.get(value < 0)
+        if lead is None or state.negative not in (None, value < 0):
+            return None
+        given = state.lead if state.negative is None else lead + self._grouped(state.digits) + state.group
+        whole = lead + self._grouped(str(abs(value)))
+        return whole[len(given) :] if whole[: len(given)] == given else None
+
+    def shortest(self, state: NumberState, values: SteppedValues) -> Iterator[int]:
+        """Of each number of digits the first value that goes on from a state."""
+        open_digits = self._spelled(state.group) if state.group else ""
+        prefix = state.digits + (open_digits or "")
+        for negative in self._leads if state.negative is None else (state.negative,):
+            low = int(prefix or "0")
+            high = low if prefix else 9
+            for _ in range(self._longest - len(prefix) + 1):
+                found = values.first_in(-high, -low) if negative else values.first_in(low, high)
+                if found is not None:
+                    yield found
+                low, high = (low * 10 if low else high + 1), high * 10 + 9
+
+    def _grouped(self, digits: str) -> tuple[int, ...]:
+        """The tokens of a run of digits, grouped from the left."""
+        groups = (digits[at : at + self._size] for at in range(0, len(digits), self._size))
+        return tuple(token for group in groups for token in self._tokens(group))
 
     def _lead(self, held: Held, sign: str) -> tuple[int, ...]:
         """Tokens of the held tail and the sign, given that a digit follows."""

@@ -27,6 +27,7 @@ def test_index_sets_behave_like_sets(left: frozenset[int], right: frozenset[int]
     assert set(a.complement(41)) == set(range(41)) - left
     assert IndexSet.from_mask(a.mask()) == a
     assert all((n in a) == (n in left) for n in range(-1, 42))
+    assert all(a.first_in(lo, lo + 3) == min(left & set(range(lo, lo + 4)), default=None) for lo in range(40))
     assert all(a.any_in(lo, lo + 3) == bool(left & set(range(lo, lo + 4))) for lo in range(40))
 
 

@@ -1,0 +1,47 @@
+"""Integers over ranges too wide to list, under every digit rule and at token limits near the shortest."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.errors import TokenLimitTooSmall
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
+from factorspec_sdk.tokens import Canonical
+from factorspec_sdk.wire import parse_document
+from tests.graph.documents import integer, record
+
+RANGES = [(1, 900), (0, 10_000_000), (-500, 1_200), (5, 70_000), (-3, 300)]
+ORDER = {"kind": "intension", "expr": {"op": "le", "args": [{"ref": "$.a"}, {"ref": "$.c"}]}}
+
+
+@pytest.mark.parametrize("bounds", RANGES, ids=str)
+@pytest.mark.parametrize("family", ["tricky", "bytes", "smollm2", "cl100k", "qwen"])
+def test_random_walks_complete_within_every_limit(family: str, bounds: tuple[int, int]) -> None:
+    rng = random.Random(f"{family}{bounds}")
+    lo, hi = bounds
+    number = integer(lo, hi)
+    items = {"type": "array", "items": number, "minItems": 0, "maxItems": 3}
+    doc = record({"a": number, "b": {"enum": ["Rome", "x", "10"]}, "c": number, "l": items}, [ORDER])
+    compiled = compile_spec(parse_document(doc))
+    canonical = Canonical(byte_vocabulary() if family == "bytes" else vocabulary_like(family))
+    decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+    # the true shortest where the search for it ends, else a bound that some record surely keeps
+    found_shortest = decoder.shortest()
+    shortest = decoder.bounds.costs.sure(compiled.feasibility.start(), compiled.program.start)
+    assert found_shortest is None or found_shortest <= shortest
+    with pytest.raises(TokenLimitTooSmall):
+        decoder.session((found_shortest or shortest) - 4)
+    for limit in [*range(shortest, shortest + 5), shortest + 20, None, None]:
+        session = decoder.session(limit)
+        while session.state == "open":
+            session.commit([rng.choice(sorted(session.allowed()))])
+        found = json.loads(session.text)
+        assert lo <= found["a"] <= found["c"] <= hi
+        assert all(lo <= value <= hi for value in found["l"])
+        assert limit is None or len(session.tokens) <= limit
+        assert canonical.vocabulary.encode(session.text) == session.tokens
