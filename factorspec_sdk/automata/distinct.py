@@ -9,6 +9,8 @@ by augmenting paths where it is close).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Condition, NodeStore
 from factorspec_sdk.fields.domains import Domain, typed_key
@@ -24,7 +26,8 @@ class DistinctPlan:
     slots: in writing order. bits[k][index]: universe number of a value of slot k, -1 for null.
     later[k]: universe mask of what slots k.. can take. certain[k]: of slots k.., those that are
     always present and never null, as masks of their values. open[k]: bit mask of slots k...
-    aligned[k]: universe numbers of slot k are its indices.
+    aligned[k]: universe numbers of slot k are its indices. union[k]: of certain[k]; uniform[k]: those
+    are all equal, so that counting suffices.
     """
 
     slots: tuple[int, ...]
@@ -33,6 +36,8 @@ class DistinctPlan:
     certain: tuple[tuple[int, ...], ...]
     aligned: tuple[bool, ...]
     open: tuple[int, ...]
+    union: tuple[int, ...]
+    uniform: tuple[bool, ...]
 
 
 def distinct_plan(elements: list[tuple[int, Domain, bool]]) -> DistinctPlan:
@@ -62,7 +67,10 @@ def distinct_plan(elements: list[tuple[int, Domain, bool]]) -> DistinctPlan:
     aligned = tuple(numbers == tuple(range(len(numbers))) for numbers in bits)
     slots = tuple(slot for slot, _, _ in elements)
     still_open = tuple(sum(1 << slot for slot in slots[at:]) for at in range(len(slots) + 1))
-    return DistinctPlan(slots, tuple(bits), tuple(later[::-1]), tuple(certain[::-1]), aligned, still_open)
+    later, certain = later[::-1], certain[::-1]
+    union = tuple(reduce(or_, masks, 0) for masks in certain)
+    uniform = tuple(len(set(masks)) <= 1 for masks in certain)
+    return DistinctPlan(slots, tuple(bits), tuple(later), tuple(certain), aligned, still_open, union, uniform)
 
 
 def _mask_of(numbers: tuple[int, ...]) -> int:
@@ -110,20 +118,18 @@ def distinct(store: NodeStore, plan: DistinctPlan, at: int = 0, used: int = 0) -
     if at == len(plan.slots):
         return store.true
     used &= plan.later[at]
-    if not _fits(plan.certain[at], used):
+    if not _fits(plan, at, used):
         return store.false
     return store.intern((Distinct, id(plan), at, used), lambda: Distinct(store, plan, at, used))
 
 
-def _fits(certain: tuple[int, ...], used: int) -> bool:
-    """False if the certain slots cannot all get distinct unused values."""
-    union = 0
-    for mask in certain:
-        union |= mask
-    spare = (union & ~used).bit_count() - len(certain)
+def _fits(plan: DistinctPlan, at: int, used: int) -> bool:
+    """False if the certain slots from ``at`` on cannot all get distinct unused values."""
+    certain = plan.certain[at]
+    spare = (plan.union[at] & ~used).bit_count() - len(certain)
     if spare < 0:
         return False
-    return spare >= _CLOSE or len(set(certain)) <= 1 or _matching([mask & ~used for mask in certain])
+    return spare >= _CLOSE or plan.uniform[at] or _matching([mask & ~used for mask in certain])
 
 
 def _matching(options: list[int]) -> bool:

@@ -176,6 +176,7 @@ class Condition(Node):
         found = self.allowed(slot, domain)
         if found is None and not self.slots & (self.slots - 1):
             false = self.store.false
+            self.store.num_tried += len(domain)
             tried = (self.assign(slot, index, domain.code(index)) for index in range(len(domain)))
             found = sum(1 << index for index, node in enumerate(tried) if node is not false)
         self._masks[slot] = found
@@ -265,12 +266,13 @@ NodeT = TypeVar("NodeT", bound=Node)
 class NodeStore:
     """Interns nodes. One store per compiled spec; it grows as states are discovered.
 
-    created: number of residuals computed so far (the work measure that budgets count).
+    created: number of residuals computed so far. num_tried: values that masks tried one by one so far.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[Hashable, Node] = {}
         self.created = 0
+        self.num_tried = 0
         self.true = Truth(self, "TRUE")
         self.false = Truth(self, "FALSE")
         self.unknown = Truth(self, "UNKNOWN")

@@ -26,7 +26,7 @@ class Runs:
         self._private = [layers.is_private(at) for at in range(self._size)]
         self._full = [(1 << len(domain)) - 1 for domain in layers.domains]
         self._after: list[dict[tuple[Condition, int], Run]] = [{} for _ in range(self._size)]
-        self._on: list[dict[Condition, Run]] = [{} for _ in range(self._size)]
+        self._left: list[dict[frozenset[Condition], Run]] = [{} for _ in range(self._size)]
         self._masks: list[dict[Condition, int]] = [{} for _ in range(self._size)]
 
     def mask(self, layer: int, local: Condition) -> int:
@@ -44,21 +44,28 @@ class Runs:
         if key in memory:
             return memory[key]
         parts = self._advanced(layer, [*parts_of(local), *self._entering[layer]], index)
-        memory[key] = run = None if parts is None else self._run(layer + 1, parts)
+        memory[key] = run = None if parts is None else self._shared_run(layer + 1, parts)
         return run
+
+    def _shared_run(self, layer: int, parts: list[Condition]) -> Run:
+        """A run by what is left after its first value: conditions that the value settled do not count."""
+        if layer == self._size:
+            return layer, self._layers.store.true
+        key = frozenset(parts)
+        memory = self._left[layer]
+        if key not in memory:
+            memory[key] = self._run(layer, parts)
+        return memory[key]
 
     def onwards(self, layer: int, local: Condition) -> Run:
         """The run that goes on from a state."""
         if layer == self._size:
             return layer, local
-        memory = self._on[layer]
-        if local not in memory:
-            memory[local] = self._run(layer, parts_of(local))
-        return memory[local]
+        return self._shared_run(layer, parts_of(local))
 
     def clear(self) -> None:
         """Forget everything."""
-        for memory in (self._after, self._on, self._masks):
+        for memory in (self._after, self._left, self._masks):
             for layer in memory:
                 layer.clear()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 from factorspec_sdk.fields.domains import typed_key
 from factorspec_sdk.records.declarations import Condition, Literally, Scope, Side
@@ -99,7 +99,7 @@ class RowOf(Condition):
     ) -> None:
         super().__init__(name, why, enforce=enforce)
         self.paths = (paths,) if isinstance(paths, str) else tuple(paths)
-        self.rows = rows if isinstance(rows, Param) else tuple(tuple(row) for row in rows)
+        self.rows = rows if isinstance(rows, Param) else tuple(_cells(row) for row in rows)
         self.allow = allow
 
     @property
@@ -149,6 +149,11 @@ class RowOf(Condition):
             for row in self.rows:
                 if scope.attempt(f"rows: {part.text}", partial(check_cell, part, row[at])) is None:
                     break  # one problem per column says enough
+
+
+def _cells(row: object) -> tuple[Constant, ...]:
+    """The cells of a row; a single value is a row of one."""
+    return tuple(row) if isinstance(row, tuple | list) else (cast(Constant, row),)
 
 
 def inline_rows(rows: object, width: int) -> Rows:

@@ -122,20 +122,37 @@ _REFUSED = {
     "datetime": "datetime is not supported yet; use a date and a time, or an integer",
     "timedelta": "timedelta is not supported yet; use an integer of days, minutes or seconds",
 }
+_REFUSED_MEMBERS = (
+    "Pydantic reads no enum of dates or times from JSON; use Annotated[date, In([...])], or ISO texts as members"
+)
 _CODES: dict[object, CodeType] = {int: "int", datetime.date: "date", datetime.time: "time", str: "text"}
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, FieldShape]:
     """The fields of a model by Python name, in declaration order."""
+    keys = keys_of(model)
     return {
-        name: FieldShape(name, _key(model, name, info), shape_of(info.annotation, _metadata(info)), info)
+        name: FieldShape(name, keys[name], shape_of(info.annotation, _metadata(info)), info)
         for name, info in model.model_fields.items()
     }
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, str]:
-    """Python name to JSON key of a model's fields."""
-    return {name: _key(model, name, info) for name, info in model.model_fields.items()}
+    """Python name to JSON key of a model's fields.
+
+    Raises:
+        UnsupportedField: if a field has no single key, or shares it with another.
+    """
+    keys = {name: _key(model, name, info) for name, info in model.model_fields.items()}
+    first = {key: name for name, key in reversed(keys.items())}
+    problems = [
+        Problem(f"{model.__name__}.{name}", f"{first[key]} is written under the same key", key, "rename an alias")
+        for name, key in keys.items()
+        if first[key] != name
+    ]
+    if problems:
+        raise UnsupportedField("fields cannot be told apart", problems)
+    return keys
 
 
 def shape_of(annotation: object, metadata: Sequence[object] = ()) -> Shape:
@@ -165,6 +182,8 @@ def _class(annotation: type, metadata: Sequence[object]) -> Shape:
     if issubclass(annotation, BaseModel):
         return FreeShape(annotation) if issubclass(annotation, RootModel) else ObjectShape(annotation)
     if issubclass(annotation, Enum):
+        if any(isinstance(member.value, datetime.date | datetime.time) for member in annotation):
+            return RefusedShape(_REFUSED_MEMBERS)
         return _listed(tuple(annotation), metadata)
     if annotation is bool:
         return _listed((False, True), metadata)
