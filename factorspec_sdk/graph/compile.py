@@ -16,6 +16,7 @@ from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import Problem, TooLarge, Unsatisfiable
 from factorspec_sdk.fields.domains import IntRange, StepDomain
 from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.components import Component, OverBudget
 from factorspec_sdk.graph.conflict import minimal_conflict
 from factorspec_sdk.graph.costs import ProgramCosts
@@ -99,13 +100,14 @@ def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
         TooLarge: proving feasibility exceeds the step budget, or the record unrolls to too many slots.
         EmptyDomain: a field has no value.
     """
-    unrolled = unroll(spec.root)
-    lengths = tightened_lengths(unrolled, NodeStore())
-    if not lengths:
-        return _compile(spec, unrolled, step_budget)
-    try:
-        return _compile(spec, unroll(spec.root, lengths), step_budget)
-    except Unsatisfiable:  # the conflict must be able to name the relations on lengths
+    with collector_paused():
+        unrolled = unroll(spec.root)
+        lengths = tightened_lengths(unrolled, NodeStore())
+        if lengths:
+            try:
+                return _compile(spec, unroll(spec.root, lengths), step_budget)
+            except Unsatisfiable:
+                pass  # again, so that the conflict can name the relations on lengths
         return _compile(spec, unrolled, step_budget)
 
 

@@ -12,7 +12,7 @@ where the budget ends, static bounds stand in (least) and one live path is price
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -105,8 +105,12 @@ class ComponentCosts:
     leaves room below the best rest so far.
     """
 
-    def __init__(self, component: Component, price: Callable[[int, int], Pair]) -> None:
+    def __init__(
+        self, component: Component, price: Callable[[int, int], Pair], least_of: Callable[[int], int]
+    ) -> None:
+        """``price``: of a value at a layer; ``least_of``: no value at a layer costs less."""
         self.component = component
+        self._least_of = least_of
         self.price = price
         self._price = cache(price)  # asked for slots of at most MAX_PRICED values
         self._memo: list[dict[ComponentState, Pair]] = [{} for _ in range(len(component.slots))]
@@ -128,7 +132,8 @@ class ComponentCosts:
         floors = [(0, 0)] * (len(self._memo) + 1)
         for layer in reversed(range(len(self._memo))):
             if self.component.sizes[layer] > MAX_PRICED:
-                floors[layer] = floors[layer + 1]
+                least = self._least_of(layer)
+                floors[layer] = self._sum((least, least), floors[layer + 1])
                 continue
             rests = [
                 self._sum(self._price(layer, index), floors[self._target(layer, index)])
@@ -183,13 +188,23 @@ class ComponentCosts:
         return sorted(found, key=lambda one: (one[1][1], one[1][0], one[2]), reverse=True)
 
     def _fallback(self, layer: int, state: ComponentState) -> Pair:
-        """The floor as least; the price of the first live path as sure."""
+        """The floor as least; the price of one live path, of values that look cheap, as sure."""
         sure, at, here = 0, layer, state
         while at < len(self._memo):
-            index = self.component.values(at, here).first
-            sure += self.price(at, index)[1]
+            prices = [(self.price(at, index)[1], index) for index in self._probes(at, here)]
+            own, index = min(prices)
+            sure += own
             at, here = self.component.step(at, here, index)
         return self._floors[layer][0], sure
+
+    def _probes(self, layer: int, state: ComponentState) -> Iterable[int]:
+        """Some feasible values: all if they are few, else those next to 0."""
+        values = self.component.values(layer, state)
+        if len(values) <= SMALL:
+            return values
+        integers = self.component.layers.domains[layer].integers
+        zero = 0 if integers is None else -integers.lo // integers.step
+        return [min(max(zero, lo), hi) for lo, hi in values.spans[:SMALL]]
 
 
 @dataclass(slots=True)
@@ -218,7 +233,7 @@ class ProgramCosts:
         related = frozenset(slot for component in components for slot in component.slots)
         self._bases = compute_bases(program, cost, related)
         self._places = _places(program, related)
-        self._rests = [ComponentCosts(c, self._pricer(c)) for c in components]
+        self._rests = [ComponentCosts(c, self._pricer(c), self._least_of(c)) for c in components]
         self._most = [self._suffix_most(component) for component in components]
 
     def least(self, state: State, pc: int) -> int:
@@ -244,6 +259,9 @@ class ProgramCosts:
 
     def _pricer(self, component: Component) -> Callable[[int, int], Pair]:
         return lambda layer, index: self._price(component.slots[layer], index)
+
+    def _least_of(self, component: Component) -> Callable[[int], int]:
+        return lambda layer: min(self._cost.of_node(pc)[0] for pc in self._places[component.slots[layer]])
 
     def _price(self, slot: int, index: int) -> Pair:
         least, sure = [], []

@@ -90,7 +90,7 @@ class RowOf(Condition):
     def __init__(
         self,
         paths: Sequence[str],
-        rows: Iterable[Sequence[Constant]] | Param,
+        rows: Iterable[Sequence[Constant] | Constant] | Param,
         name: str | None,
         why: str | None,
         *,

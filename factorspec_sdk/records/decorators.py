@@ -92,14 +92,14 @@ def element(
 
 def table(
     paths: str | Sequence[str],
-    rows: Iterable[Sequence[Constant]] | Param,
+    rows: Iterable[Sequence[Constant] | Constant] | Param,
     *,
     allow: bool = True,
     name: str | None = None,
     why: str | None = None,
     enforce: bool = True,
 ) -> Condition:
-    """The fields form a row of a table (``allow=False``: none of its rows)."""
+    """The fields form a row of a table (``allow=False``: none of them); one field's rows may be values."""
     return RowOf(paths, rows, name, why, allow=allow, enforce=enforce)
 
 

@@ -123,7 +123,7 @@ _REFUSED = {
     "timedelta": "timedelta is not supported yet; use an integer of days, minutes or seconds",
 }
 _REFUSED_MEMBERS = (
-    "Pydantic reads no enum of dates or times from JSON; use Annotated[date, In([...])], or ISO texts as members"
+    "Pydantic reads no enum of dates or times from JSON; use Annotated[date, In([...])], or texts as members"
 )
 _CODES: dict[object, CodeType] = {int: "int", datetime.date: "date", datetime.time: "time", str: "text"}
 
@@ -146,7 +146,9 @@ def keys_of(model: type[BaseModel]) -> dict[str, str]:
     keys = {name: _key(model, name, info) for name, info in model.model_fields.items()}
     first = {key: name for name, key in reversed(keys.items())}
     problems = [
-        Problem(f"{model.__name__}.{name}", f"{first[key]} is written under the same key", key, "rename an alias")
+        Problem(
+            f"{model.__name__}.{name}", f"{first[key]} is written under the same key", key, "rename an alias"
+        )
         for name, key in keys.items()
         if first[key] != name
     ]

@@ -11,6 +11,7 @@ from typing import Any
 import factorspec_sdk as fs
 from examples.trip_planner.models import Variant, itinerary, messages
 from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.graph.collector import set_aside
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.program import Branch, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
@@ -43,6 +44,7 @@ def random_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: int
         judge_of(variant, folder),
         RANDOM_TOKEN_LIMIT,
     )
+    set_aside()
     outcomes = [
         bench.factorspec(case, (0,), Sampling(temperature=1.0, seed=seed + number))
         for number, case in enumerate(cases)
@@ -56,6 +58,7 @@ def smollm2_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: in
     served = ServedModel.of(model)
     bench = Bench(variant, model, served.canonical, judge_of(variant, folder), TOKEN_LIMITS[variant])
     syntax = SyntaxCompiler(served.canonical.vocabulary)
+    set_aside()
     outcomes: dict[str, list[Outcome]] = {"none": [], "syntax": [], "factorspec": []}
     for case in cases:
         prompt = served.template.encode_chat(messages(case.problem, variant))

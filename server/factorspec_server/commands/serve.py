@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from factorspec_sdk.graph.collector import set_aside
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
 from factorspec_server.engines import load_model
 from factorspec_server.engines.load import DtypeName
@@ -53,6 +54,7 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
         model = load_model(options.model, dtype=options.dtype, device=options.device)
         served = ServedModel.of(model, max_batch=options.max_batch, aliases=_aliases(options.model))
         app = create_app(served, _settings(options))
+        set_aside()
         config = uvicorn.Config(
             app,
             log_level="warning",
