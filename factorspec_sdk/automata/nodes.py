@@ -47,6 +47,11 @@ class Node:
         self._memo: dict[tuple[int, int], Node] = {}
         self._moved: dict[int, Node] | None = None
 
+    def forget(self) -> None:
+        """Drop all memos."""
+        self._memo.clear()
+        self._moved = None
+
     @property
     def movable(self) -> bool:
         """True if ``moved`` works: the node names its slots by number only."""
@@ -109,6 +114,11 @@ class Condition(Node):
         self.based: Condition | None = None
         self._advanced: dict[int, Condition] = {}
         self._masks: dict[int, int | None] = {}
+
+    def forget(self) -> None:
+        super().forget()
+        self._advanced.clear()
+        self.based = None
 
     @property
     def crisp(self) -> bool:
@@ -286,6 +296,14 @@ class NodeStore:
         """Count one residual."""
         self.created += 1
         return node
+
+    def dissolve(self) -> None:
+        """Cut the references between nodes and store, so that they are freed at once and not by the cyclic
+        collector. The store and its nodes must not be used afterwards.
+        """
+        for node in self._nodes.values():
+            node.forget()
+        self._nodes.clear()
 
     def intern(self, key: Hashable, make: Callable[[], NodeT]) -> NodeT:
         """The node under ``key``, made once."""

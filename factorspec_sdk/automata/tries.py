@@ -47,21 +47,24 @@ def build_trie(rows: Sequence[Row], order: Sequence[int], leaf_column: int | Non
 
     Of two rows with equal keys the first counts.
     """
-    made: dict[Hashable, Trie | Leaf] = {}
-
-    def shared(key: Hashable, node: Trie | Leaf) -> Trie | Leaf:
-        return made.setdefault(key, node)
-
-    def grow(group: list[Row], depth: int) -> Trie | Leaf:
-        if depth == len(order):
-            code = None if leaf_column is None else group[0][leaf_column]
-            return shared(("leaf", typed_key(code)), Leaf(code))
-        parts: dict[Hashable, list[Row]] = {}
-        for row in group:
-            parts.setdefault(typed_key(row[order[depth]]), []).append(row)
-        children = {key: grow(part, depth + 1) for key, part in parts.items()}
-        return shared(frozenset((key, id(child)) for key, child in children.items()), Trie(children))
-
-    root = grow(list(rows), 0)
+    root = _grow(list(rows), 0, order, leaf_column, {})
     assert isinstance(root, Trie)
     return root
+
+
+def _grow(
+    group: list[Row],
+    depth: int,
+    order: Sequence[int],
+    leaf_column: int | None,
+    made: dict[Hashable, Trie | Leaf],
+) -> Trie | Leaf:
+    """The subtrie of rows that agree on the first ``depth`` columns; equal ones come from ``made``."""
+    if depth == len(order):
+        code = None if leaf_column is None else group[0][leaf_column]
+        return made.setdefault(("leaf", typed_key(code)), Leaf(code))
+    parts: dict[Hashable, list[Row]] = {}
+    for row in group:
+        parts.setdefault(typed_key(row[order[depth]]), []).append(row)
+    children = {key: _grow(part, depth + 1, order, leaf_column, made) for key, part in parts.items()}
+    return made.setdefault(frozenset((key, id(child)) for key, child in children.items()), Trie(children))

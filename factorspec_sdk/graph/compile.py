@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from weakref import finalize
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import Problem, TooLarge, Unsatisfiable
@@ -118,7 +119,9 @@ def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
     _refuse_false(factors, store)
     groups = connect(factors, unrolled)
     components = [decide(group, unrolled, store, step_budget) for group in groups]
-    return CompiledSpec(spec, program, FactorGraph(unrolled, program, components), tuple(groups))
+    graph = FactorGraph(unrolled, program, components)
+    finalize(graph, store.dissolve)
+    return CompiledSpec(spec, program, graph, tuple(groups))
 
 
 def decide(group: Group, unrolled: Unrolled, store: NodeStore, step_budget: int) -> Component:

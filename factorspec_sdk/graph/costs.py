@@ -12,9 +12,9 @@ where the budget ends, static bounds stand in (least) and one live path is price
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from factorspec_sdk.graph.components import Component, ComponentState
 from factorspec_sdk.graph.feasibility import UNBOUNDED, NodeCost, State
@@ -105,16 +105,18 @@ class ComponentCosts:
     leaves room below the best rest so far.
     """
 
-    def __init__(
-        self, component: Component, price: Callable[[int, int], Pair], least_of: Callable[[int], int]
-    ) -> None:
-        """``price``: of a value at a layer; ``least_of``: no value at a layer costs less."""
+    def __init__(self, component: Component, prices: Prices) -> None:
         self.component = component
-        self._least_of = least_of
-        self.price = price
-        self._price = cache(price)  # asked for slots of at most MAX_PRICED values
+        self._prices = prices
+        self._priced: dict[tuple[int, int], Pair] = {}  # of slots of at most MAX_PRICED values
         self._memo: list[dict[ComponentState, Pair]] = [{} for _ in range(len(component.slots))]
         self._budget = COST_STEPS
+
+    def _price(self, layer: int, index: int) -> Pair:
+        found = self._priced.get((layer, index))
+        if found is None:
+            found = self._priced[layer, index] = self._prices.of(self.component.slots[layer], index)
+        return found
 
     def cheapest(self, layer: int, state: ComponentState) -> Pair:
         """(least, sure) from a live state before ``layer``."""
@@ -132,7 +134,7 @@ class ComponentCosts:
         floors = [(0, 0)] * (len(self._memo) + 1)
         for layer in reversed(range(len(self._memo))):
             if self.component.sizes[layer] > MAX_PRICED:
-                least = self._least_of(layer)
+                least = self._prices.least_of(self.component.slots[layer])
                 floors[layer] = self._sum((least, least), floors[layer + 1])
                 continue
             rests = [
@@ -191,7 +193,10 @@ class ComponentCosts:
         """The floor as least; the price of one live path, of values that look cheap, as sure."""
         sure, at, here = 0, layer, state
         while at < len(self._memo):
-            prices = [(self.price(at, index)[1], index) for index in self._probes(at, here)]
+            prices = [
+                (self._prices.of(self.component.slots[at], index)[1], index)
+                for index in self._probes(at, here)
+            ]
             own, index = min(prices)
             sure += own
             at, here = self.component.step(at, here, index)
@@ -223,17 +228,55 @@ class _Frame:
         self.least, self.sure = min(self.least, rest[0]), min(self.sure, rest[1])
 
 
+class Prices:
+    """What the values of related slots cost, branches included."""
+
+    def __init__(self, program: Program, cost: NodeCost, related: frozenset[int]) -> None:
+        self.bases = compute_bases(program, cost, related)
+        self._program = program
+        self._cost = cost
+        self._places = _places(program, related)
+
+    def of(self, slot: int, index: int) -> Pair:
+        """(least, sure) of a value."""
+        least, sure = [], []
+        for pc in self._places[slot]:
+            node = self._program.nodes[pc]
+            if isinstance(node, Branch):
+                here, base = node.targets[index], node.targets[0]
+                least.append(self.bases.least[here] - self.bases.least[base])
+                sure.append(self.bases.sure[here] - self.bases.sure[base])
+            else:
+                own = self._cost.of_value(pc, index)
+                least.append(own[0])
+                sure.append(own[1])
+        return min(least), max(sure)
+
+    def least_of(self, slot: int) -> int:
+        """Lower bound on the cost of every value of a slot that is no branch."""
+        return min(self._cost.of_node(pc)[0] for pc in self._places[slot])
+
+    def dearest(self, slot: int) -> int:
+        """Upper bound on the cost of every value."""
+        found = 0
+        for pc in self._places[slot]:
+            node = self._program.nodes[pc]
+            if isinstance(node, Branch):
+                base = self.bases.most[node.targets[0]]
+                found = max(found, *(self.bases.most[t] - base for t in node.targets))
+            else:
+                found = max(found, self._cost.of_node(pc)[2])
+        return found
+
+
 class ProgramCosts:
     """``Costs`` of a whole layout: the program's bases and the components' cheapest rests."""
 
     def __init__(self, program: Program, components: Sequence[Component], cost: NodeCost) -> None:
-        self._program = program
-        self._components = components
-        self._cost = cost
         related = frozenset(slot for component in components for slot in component.slots)
-        self._bases = compute_bases(program, cost, related)
-        self._places = _places(program, related)
-        self._rests = [ComponentCosts(c, self._pricer(c), self._least_of(c)) for c in components]
+        self._prices = Prices(program, cost, related)
+        self._bases = self._prices.bases
+        self._rests = [ComponentCosts(component, self._prices) for component in components]
         self._most = [self._suffix_most(component) for component in components]
 
     def least(self, state: State, pc: int) -> int:
@@ -257,42 +300,11 @@ class ProgramCosts:
     def _cheapest(self, state: State) -> list[Pair]:
         return [rest.cheapest(layer, inner) for rest, (layer, inner) in zip(self._rests, state, strict=True)]
 
-    def _pricer(self, component: Component) -> Callable[[int, int], Pair]:
-        return lambda layer, index: self._price(component.slots[layer], index)
-
-    def _least_of(self, component: Component) -> Callable[[int], int]:
-        return lambda layer: min(self._cost.of_node(pc)[0] for pc in self._places[component.slots[layer]])
-
-    def _price(self, slot: int, index: int) -> Pair:
-        least, sure = [], []
-        for pc in self._places[slot]:
-            node = self._program.nodes[pc]
-            if isinstance(node, Branch):
-                here, base = node.targets[index], node.targets[0]
-                least.append(self._bases.least[here] - self._bases.least[base])
-                sure.append(self._bases.sure[here] - self._bases.sure[base])
-            else:
-                own = self._cost.of_value(pc, index)
-                least.append(own[0])
-                sure.append(own[1])
-        return min(least), max(sure)
-
     def _suffix_most(self, component: Component) -> list[int]:
         out = [0]
         for slot in reversed(component.slots):
-            out.append(min(UNBOUNDED, out[-1] + max(0, self._dearest(slot))))
+            out.append(min(UNBOUNDED, out[-1] + max(0, self._prices.dearest(slot))))
         return out[::-1]
-
-    def _dearest(self, slot: int) -> int:
-        found = 0
-        for pc in self._places[slot]:
-            node = self._program.nodes[pc]
-            if isinstance(node, Branch):
-                base = self._bases.most[node.targets[0]]
-                found = max(found, *(self._bases.most[t] - base for t in node.targets))
-            else:
-                found = max(found, self._cost.of_node(pc)[2])
-        return found
 
 
 def _places(program: Program, related: frozenset[int]) -> dict[int, list[int]]:
