@@ -25,15 +25,14 @@ from functools import cached_property
 from factorspec_sdk.decoding.holes import Holes
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout, post_order
+from factorspec_sdk.decoding.longest import BYTES_PER_CHARACTER
 from factorspec_sdk.fields.domains import IntRange
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Costs, Feasibility
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import Canonical
 
 MAX_TAILS = 64
-_MAX_LISTED = 8192
-# A character of a string takes at most two escapes of six bytes.
-_BYTES_PER_CHARACTER = 12
+_MAX_LISTED = 65_536
 _MAX_REGION = 64
 
 Pair = tuple[int, int]
@@ -134,7 +133,7 @@ class TokenCost:
         sure = rules.finish_cost(rules.start())
         most = UNBOUNDED
         if spec.kind == "string" and spec.max_length is not None:
-            most = _BYTES_PER_CHARACTER * spec.max_length + region
+            most = BYTES_PER_CHARACTER * spec.max_length + region
         return 1 - saved, sure, most
 
     def _region(self, pc: int) -> int:

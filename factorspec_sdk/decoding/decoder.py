@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
+from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import Session
@@ -15,6 +18,7 @@ from factorspec_sdk.graph.program import Program
 from factorspec_sdk.tokens import NOTHING_HELD, Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
+_STEPS_FOR_A_MESSAGE = 2_000
 
 
 class Decoder:
@@ -73,22 +77,33 @@ class Decoder:
         """
         if token_limit is None:
             return Session(self, None, None)
+        if self.most_bytes <= token_limit:
+            return Session(self, token_limit, None)
         start = Opening(self.feasibility.start(), self.program.start, NOTHING_HELD)
         # Whatever is chosen fits, or some choice does; the second takes longer to find out.
         if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
             return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit))
+        if self.bounds.least(start) > token_limit:
+            raise self._too_small(start, token_limit)
         found = shortest(self.opener, self.bounds, self.start, token_limit)
         if found.tokens is None:
-            raise self._too_small(token_limit)
+            raise self._too_small(start, token_limit)
         return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit, found.tokens))
 
-    def shortest(self) -> int | None:
+    def shortest(self, max_steps: int = 4_000) -> int | None:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""
-        found = shortest(self.opener, self.bounds, self.start, None)
+        found = shortest(self.opener, self.bounds, self.start, None, max_steps)
         return None if found.tokens is None else len(found.tokens)
 
-    def _too_small(self, token_limit: int) -> TokenLimitTooSmall:
-        size = self.shortest()
-        needed = "more" if size is None or size <= token_limit else str(size)
+    @cached_property
+    def most_bytes(self) -> int:
+        """Bytes, and so tokens, that no record exceeds."""
+        return most_bytes(self.layout)
+
+    def _too_small(self, start: Opening, token_limit: int) -> TokenLimitTooSmall:
+        """The refusal; names the shortest record's size where bounds or a short search tell it."""
+        least, sure = self.bounds.least(start), self.bounds.sure(start)
+        size = sure if least == sure else self.shortest(_STEPS_FOR_A_MESSAGE)
+        needed = f"at least {max(least, token_limit + 1)}" if size is None else str(size)
         message = f"the shortest valid record has {needed} tokens, the limit is {token_limit}"
         return TokenLimitTooSmall(message, token_limit=token_limit, shortest=size)

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factorspec_sdk.decoding.json_strings import OUTSIDE, PLAIN, StringState, walk
+from factorspec_sdk.decoding.number_rules import with_bounded_numbers
 from factorspec_sdk.decoding.string_masks import StringMasks
 from factorspec_sdk.decoding.text_rules import TextRules
-from factorspec_sdk.errors import DocumentError, MissingExtra, Problem, shown
+from factorspec_sdk.errors import DocumentError, EngineError, MissingExtra, Problem, shown
 from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.graph.program import HoleSpec
@@ -233,12 +234,19 @@ def _matcher(spec: HoleSpec, vocabulary: Vocabulary) -> xgrammar.GrammarMatcher:
 
     schema = {"type": "string", **(spec.schema or {})} if spec.kind == "string" else spec.schema or {}
     try:
-        compiled = compiler.compile_json_schema(
+        grammar = xgrammar.Grammar.from_json_schema(
             json.dumps(schema),
             any_whitespace=False,
             separators=(ITEM_SEPARATOR, KEY_SEPARATOR),
             strict_mode=True,
         )
+        bounded = with_bounded_numbers(str(grammar))
+        if bounded is None:
+            raise EngineError(
+                "this version of XGrammar writes numbers by rules that are not known here",
+                [Problem(spec.path, "free numbers cannot be bounded", hint="pip install 'xgrammar<0.3'")],
+            )
+        compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(bounded))
     except RuntimeError as error:
         raise DocumentError(
             "a schema cannot be enforced", [Problem(spec.path, str(error), shown(schema))]

@@ -17,7 +17,7 @@ from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, NumberStep, Ope
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Hypotheses
 
-_MAX_STEPS = 20_000
+_MAX_STEPS = 4_000
 
 Item = Hypothesis | Opening
 Edge = tuple[tuple[int, ...], Item]
@@ -48,7 +48,13 @@ class _Node(NamedTuple):
         return tuple(token for part in reversed(parts) for token in part)
 
 
-def shortest(opener: Opener, bounds: Bounds, hypotheses: Hypotheses, limit: int | None) -> Found:
+def shortest(
+    opener: Opener,
+    bounds: Bounds,
+    hypotheses: Hypotheses,
+    limit: int | None,
+    max_steps: int = _MAX_STEPS,
+) -> Found:
     """A shortest completion of the hypotheses with at most ``limit`` tokens. Does not change anything."""
     order = count()
     queue: list[tuple[int, int, int, Item, _Node]] = []
@@ -72,7 +78,7 @@ def shortest(opener: Opener, bounds: Bounds, hypotheses: Hypotheses, limit: int 
         if item is DONE:
             return Found(node.path(), exact=True)
         steps += 1
-        if steps > _MAX_STEPS:
+        if steps > max_steps:
             return Found(None, exact=False)
         for tokens, after in _edges(opener, item):
             push(

@@ -79,6 +79,11 @@ class Session:
         return "complete" if self._offset == len(run.tokens) and run.complete else "open"
 
     @property
+    def _ample(self) -> int | None:
+        """Where the limit is above what any record can take, that bound; None without a limit."""
+        return None if self.token_limit is None else self.decoder.most_bytes
+
+    @property
     def report(self) -> Report:
         """Counts and origins so far."""
         limit = self._narrowing
@@ -87,7 +92,7 @@ class Session:
             tuple(self._origins),
             exact=not any(NARROWED in hypotheses for hypotheses in seen),
             near_limit=limit is not None and limit.near_limit,
-            ample=None if limit is None else limit.ample,
+            ample=self._ample if limit is None else limit.ample,
         )
 
     def allowed(self) -> Allowed:

@@ -11,6 +11,7 @@ from typing import Any
 import factorspec_sdk as fs
 from examples.trip_planner.models import Variant, itinerary, messages
 from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.collector import set_aside
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.program import Branch, Value
@@ -44,10 +45,11 @@ def random_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: int
         judge_of(variant, folder),
         RANDOM_TOKEN_LIMIT,
     )
+    documents = [fs.document(itinerary(case.problem, variant)) for case in cases]  # as they reach a server
     set_aside()
     outcomes = [
-        bench.factorspec(case, (0,), Sampling(temperature=1.0, seed=seed + number))
-        for number, case in enumerate(cases)
+        bench.factorspec(case, document, (0,), Sampling(temperature=1.0, seed=seed + number))
+        for number, (case, document) in enumerate(zip(cases, documents, strict=True))
     ]
     return [summarise("factorspec", outcomes)]
 
@@ -62,10 +64,11 @@ def smollm2_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: in
     outcomes: dict[str, list[Outcome]] = {"none": [], "syntax": [], "factorspec": []}
     for case in cases:
         prompt = served.template.encode_chat(messages(case.problem, variant))
-        schema = _without_vendor_key(fs.document(itinerary(case.problem, variant)))
+        document = fs.document(itinerary(case.problem, variant))
+        schema = _without_vendor_key(document)
         outcomes["none"].append(bench.plain(case, prompt, greedy, lambda: None))
         outcomes["syntax"].append(bench.plain(case, prompt, greedy, partial(syntax.session, schema)))
-        outcomes["factorspec"].append(bench.factorspec(case, prompt, greedy))
+        outcomes["factorspec"].append(bench.factorspec(case, document, prompt, greedy))
     return [summarise(decoder, found) for decoder, found in outcomes.items()]
 
 
@@ -79,9 +82,10 @@ class Bench:
     judge: Judge
     token_limit: int
 
-    def factorspec(self, case: Case, prompt: tuple[int, ...], sampling: Sampling) -> Outcome:
-        """Compile the spec and decode under it."""
-        document = fs.document(itinerary(case.problem, self.variant))
+    def factorspec(
+        self, case: Case, document: dict[str, JsonValue], prompt: tuple[int, ...], sampling: Sampling
+    ) -> Outcome:
+        """Compile the document and decode under it."""
         vocabulary = self.canonical.vocabulary
         started = perf_counter()
         compiled = compile_spec(parse_document(document))

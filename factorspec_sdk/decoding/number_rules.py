@@ -1,0 +1,42 @@
+"""Free numbers that every reader can read back: bounds on digits and exponents in XGrammar's rules.
+
+JSON allows ``5.6e920`` and integers of any length; Python reads the first as infinity and refuses the
+second beyond 4,300 digits. Free integers are therefore written with at most 19 digits, other free numbers
+with at most 17 before the point, 17 after it, and an exponent of at most two digits: all of them finite,
+whatever reads them.
+"""
+
+from __future__ import annotations
+
+import re
+
+# rule: (its body as XGrammar 0.2 writes it, the bounded body)
+_RULES = {
+    "basic_integer": (
+        '(("0") | (basic_integer_1 [1-9] [0-9]*))',
+        '(("0") | (basic_integer_1 [1-9] [0-9]{0,18}))',
+    ),
+    "basic_number_2": ('(("0") | ([1-9] [0-9]*))', '(("0") | ([1-9] [0-9]{0,16}))'),
+    "basic_number_3": (
+        '("" | ("." basic_number_digits{1, -1}))',
+        '("" | ("." basic_number_digits{1, 17}))',
+    ),
+    "basic_number_5": (
+        '("" | ([eE] basic_number_4 basic_number_digits{1, -1}))',
+        '("" | ([eE] basic_number_4 basic_number_digits{1, 2}))',
+    ),
+}
+
+
+def with_bounded_numbers(grammar: str) -> str | None:
+    """The grammar (EBNF as XGrammar prints it) with bounded numbers; None if its number rules are others."""
+    for name, (found, bounded) in _RULES.items():
+        rule = re.search(rf"^{name} ::= (.*)$", grammar, re.MULTILINE)
+        if rule is None:
+            if re.search(rf"\b{name}\b", grammar):
+                return None
+            continue
+        if rule.group(1) != found:
+            return None
+        grammar = grammar[: rule.start(1)] + bounded + grammar[rule.end(1) :]
+    return grammar
