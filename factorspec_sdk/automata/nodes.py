@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from typing import TypeVar
 
-from factorspec_sdk.fields.domains import Domain, Scalar
+from factorspec_sdk.fields.domains import Domain, Scalar, StepDomain
 
 #: index of a slot that does not occur in the record
 ABSENT_INDEX = -1
@@ -259,7 +259,7 @@ def _numeric_bounds(domain: Domain) -> tuple[int, int, bool] | None:
     if domain.code_type not in ("int", "date", "time"):
         return None
     size = len(domain)
-    if domain.integers is not None or type(domain).__name__ == "StepDomain":
+    if domain.integers is not None or isinstance(domain, StepDomain):
         first, last = domain.code(0), domain.code(size - 1)
         assert isinstance(first, int) and isinstance(last, int)
         return first, last, True

@@ -25,8 +25,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from factorspec_sdk.automata.linear import Compare, Linear, linear
-from factorspec_sdk.automata.logic import OrZero, conjunction, parts_of
+from factorspec_sdk.automata.logic import conjunction, parts_of
 from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Condition, Known, Mark, SlotValue, ValueNode
+from factorspec_sdk.automata.values import OrZero
 from factorspec_sdk.fields.domains import IntRange, StepDomain
 from factorspec_sdk.fields.intervals import (
     ALL,

@@ -39,6 +39,8 @@ OpName = Literal[
 ]  # fmt: skip
 FoldName = Literal["every", "some", "sum", "count", "min", "max"]
 
+#: operators on numbers
+ARITHMETIC = ("add", "sub", "mul", "neg", "abs")
 #: number of arguments of each operator: (least, most or None)
 ARITY: dict[str, tuple[int, int | None]] = {
     "add": (1, None), "sub": (2, 2), "mul": (2, 2), "neg": (1, 1), "abs": (1, 1),

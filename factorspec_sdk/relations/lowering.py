@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from factorspec_sdk.automata.linear import compare, linear
+from factorspec_sdk.automata.linear import Linear, compare, linear
 from factorspec_sdk.automata.logic import (
     as_bool,
-    choose,
     conjunction,
     disjunction,
-    extreme,
     indicator,
     is_true,
-    magnitude,
     negation,
     occurs,
-    or_zero,
-    product,
     same,
 )
 from factorspec_sdk.automata.nodes import Condition, Known, Mark, NodeStore, SlotValue, ValueNode
 from factorspec_sdk.automata.tables import Lookup as LookupNode
 from factorspec_sdk.automata.tables import item_at, lookup, membership
 from factorspec_sdk.automata.tries import Trie, build_trie
+from factorspec_sdk.automata.values import (
+    Extreme,
+    Magnitude,
+    Product,
+    choose,
+    extreme,
+    magnitude,
+    or_zero,
+    product,
+)
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
-from factorspec_sdk.fields.paths import EVERY, parse_path
+from factorspec_sdk.fields.paths import FieldPath, Segment, parse_path
+from factorspec_sdk.relations.code_types import type_of
 from factorspec_sdk.relations.expressions import (
+    ARITHMETIC,
     Const,
     Expr,
     Fold,
@@ -41,11 +48,8 @@ from factorspec_sdk.relations.expressions import (
     roots,
 )
 from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, walk
-from factorspec_sdk.relations.view import quantity
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
-_NUMBERS = ("int", "date", "time")
-_ARITHMETIC = ("add", "sub", "mul", "neg", "abs")
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ class Lowering:
                 return self._from_end(part, offset, segments[at + 1 :])
         return self.store.known(Mark.ABSENT)
 
-    def _from_end(self, part: ListPart, offset: int, rest: tuple[object, ...]) -> ValueNode:
+    def _from_end(self, part: ListPart, offset: int, rest: tuple[Segment, ...]) -> ValueNode:
         """The field of the item that is ``offset`` from the end, whatever the length turns out to be."""
         value: ValueNode = self.store.known(Mark.ABSENT)
         for last in range(len(part.items)):
@@ -178,38 +182,9 @@ class Lowering:
             value = choose(self.store, occurs(self.store, part.item_presence(last)), there, value)
         return value
 
-    # -- types ------------------------------------------------------------------------------------
-
     def type_of(self, expr: Expr) -> CodeType | None:
         """What an expression's value is; None where it is not known or mixed."""
-        match expr:
-            case Ref():
-                node = self.reference(expr.ref)
-                return _slot_type(node)
-            case Const():
-                return expr.type or quantity(expr.const).type
-            case Lookup():
-                cells = [row[-1] for row in self.tables[expr.table] if row[-1] is not None]
-                return quantity(cells[0]).type if cells else None
-            case Item():
-                types = {part.domain.code_type for path in expr.of for part in self.leaves(path)}
-                return types.pop() if len(types) == 1 else None
-            case Op() if expr.op in ("add", "sub"):
-                moments = [t for t in map(self.type_of, expr.args) if t in ("date", "time")]
-                return moments[0] if len(moments) == 1 else "int"
-            case Op() if expr.op == "if":
-                return self.type_of(expr.args[1]) or self.type_of(expr.args[2])
-            case Fold() if expr.op in ("min", "max"):
-                found = self.items(expr.over)
-                return (
-                    self.bind(expr.bound, found[0][0][0]).type_of(expr.body) if found and found[0] else None
-                )
-            case Length() | Fold():
-                return "int" if isinstance(expr, Length) or expr.op in ("sum", "count") else "bool"
-            case Op() if expr.op in _ARITHMETIC:
-                return "int"
-            case _:
-                return "bool"
+        return type_of(self, expr)
 
     # -- values -----------------------------------------------------------------------------------
 
@@ -231,7 +206,7 @@ class Lowering:
                 return item_at(store, self.value(expr.index), values)
             case Fold() if expr.op in ("sum", "count", "min", "max"):
                 return self._fold_value(expr, want)
-            case Op() if expr.op in _ARITHMETIC:
+            case Op() if expr.op in ARITHMETIC:
                 inner = next((t for t in map(self.type_of, expr.args) if t in ("date", "time")), want)
                 return self._arithmetic(expr.op, [self.value(arg, inner) for arg in expr.args])
             case Op() if expr.op == "if":
@@ -397,18 +372,6 @@ class Lowering:
         return tuple(nodes[i] for i in order), trie
 
 
-def _slot_type(node: ValueNode) -> CodeType | None:
-    if isinstance(node, SlotValue):
-        return node.domain.code_type
-    for attribute in ("yes", "no"):
-        inner = getattr(node, attribute, None)
-        if isinstance(inner, ValueNode):
-            found = _slot_type(inner)
-            if found is not None:
-                return found
-    return None
-
-
 def _is_number(node: ValueNode) -> bool:
     """True if the value, where there is one, is a number and not null."""
     if isinstance(node, SlotValue):
@@ -417,14 +380,11 @@ def _is_number(node: ValueNode) -> bool:
         return node.number is not None
     if isinstance(node, LookupNode):
         return node.lo is not None
-    return node.definite or type(node).__name__ in ("Linear", "Product", "Magnitude", "Extreme")
+    return node.definite or isinstance(node, Linear | Product | Magnitude | Extreme)
 
 
-def _path_text(segments: tuple[object, ...]) -> str:
-    from factorspec_sdk.fields.paths import FieldPath
-
-    kept = tuple(s for s in segments if isinstance(s, int | str) or s is EVERY)
-    return str(FieldPath("$", kept))
+def _path_text(segments: tuple[Segment, ...]) -> str:
+    return str(FieldPath("$", segments))
 
 
 __all__ = ["Lowering", "ObjectPart", "Tables"]

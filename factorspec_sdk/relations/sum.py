@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from factorspec_sdk.automata.linear import linear
-from factorspec_sdk.automata.logic import or_zero
+from factorspec_sdk.automata.values import or_zero
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth, compare, value_of
 from factorspec_sdk.relations.expressions import Comparison, Expr

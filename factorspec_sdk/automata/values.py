@@ -1,0 +1,186 @@
+"""Values made of other values: chosen by a condition, summands, extremes, products, magnitudes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factorspec_sdk.automata.linear import linear
+from factorspec_sdk.automata.nodes import (
+    Code,
+    Condition,
+    Known,
+    Mark,
+    NodeStore,
+    Truth,
+    ValueNode,
+    union_slots,
+)
+
+
+class Choose(ValueNode):
+    """One of two values, by a condition; UNKNOWN where the condition is."""
+
+    __slots__ = ("condition", "no", "yes")
+
+    def __init__(self, store: NodeStore, condition: Condition, yes: ValueNode, no: ValueNode) -> None:
+        slots = condition.slots | yes.slots | no.slots
+        lo, hi = _hull((yes, no))
+        definite = condition.crisp and yes.definite and no.definite
+        super().__init__(store, slots, lo, hi, definite, yes.may_miss or no.may_miss)
+        self.condition, self.yes, self.no = condition, yes, no
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        condition = self.condition.assign(slot, index, code)
+        yes, no = self.yes.assign(slot, index, code), self.no.assign(slot, index, code)
+        return choose(self.store, condition, yes, no)
+
+    def _at(self, shift: int) -> ValueNode:
+        return choose(self.store, self.condition.moved(shift), self.yes.moved(shift), self.no.moved(shift))
+
+
+def choose(store: NodeStore, condition: Condition, yes: ValueNode, no: ValueNode) -> ValueNode:
+    """``yes`` where the condition is true, ``no`` where it is false."""
+    if isinstance(condition, Truth):
+        if condition is store.unknown:
+            return store.known(Mark.UNKNOWN)
+        return yes if condition is store.true else no
+    return store.intern((Choose, condition, yes, no), lambda: Choose(store, condition, yes, no))
+
+
+class OrZero(ValueNode):
+    """The number, or 0 where it is null, absent or unknown (sums skip those)."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, store: NodeStore, inner: ValueNode) -> None:
+        lo, hi = inner.lo, inner.hi
+        if lo is not None and hi is not None:
+            lo, hi = min(lo, 0), max(hi, 0)
+        super().__init__(store, inner.slots, lo, hi, not inner.may_miss and lo is not None, inner.may_miss)
+        self.inner = inner
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        return or_zero(self.store, self.inner.assign(slot, index, code))
+
+    def _at(self, shift: int) -> ValueNode:
+        return or_zero(self.store, self.inner.moved(shift))
+
+
+def or_zero(store: NodeStore, inner: ValueNode) -> ValueNode:
+    """The number as a summand: 0 where there is none."""
+    if isinstance(inner, Known):
+        return inner if inner.number is not None or inner.code is Mark.MISSING else store.known(0)
+    if inner.definite:
+        return inner
+    return store.intern((OrZero, inner), lambda: OrZero(store, inner))
+
+
+class Extreme(ValueNode):
+    """Least (sign 1) or greatest (sign -1) number of the open values and of ``best``; others are skipped."""
+
+    __slots__ = ("best", "open", "sign")
+
+    def __init__(self, store: NodeStore, sign: int, open_: tuple[ValueNode, ...], best: int | None) -> None:
+        lo, hi = _hull(open_)
+        if lo is not None and hi is not None and best is not None:
+            lo, hi = min(lo, best), max(hi, best)
+        definite = lo is not None and (best is not None or any(n.definite for n in open_))
+        may_miss = any(n.may_miss for n in open_)
+        super().__init__(store, union_slots(open_), lo, hi, definite and not may_miss, may_miss)
+        self.sign, self.open, self.best = sign, open_, best
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        values = [node.assign(slot, index, code) for node in self.open]
+        return extreme(self.store, self.sign, values, self.best)
+
+    def _at(self, shift: int) -> ValueNode:
+        return extreme(self.store, self.sign, [node.moved(shift) for node in self.open], self.best)
+
+
+def extreme(store: NodeStore, sign: int, values: Sequence[ValueNode], best: int | None = None) -> ValueNode:
+    """Least or greatest of the numbers among ``values``; UNKNOWN where there is none."""
+    kept: list[ValueNode] = []
+    for value in values:
+        if not isinstance(value, Known):
+            kept.append(value)
+        elif value.code is Mark.MISSING:
+            return value
+        elif value.number is not None and (best is None or sign * value.number < sign * best):
+            best = value.number
+    if not kept:
+        return store.known(Mark.UNKNOWN if best is None else best)
+    found = tuple(dict.fromkeys(kept))
+    return store.intern((Extreme, sign, found, best), lambda: Extreme(store, sign, found, best))
+
+
+class Product(ValueNode):
+    """Product of two open values."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, store: NodeStore, left: ValueNode, right: ValueNode) -> None:
+        lo, hi = _corner_bounds(left, right)
+        definite = left.definite and right.definite
+        super().__init__(store, left.slots | right.slots, lo, hi, definite, left.may_miss or right.may_miss)
+        self.left, self.right = left, right
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        return product(self.store, self.left.assign(slot, index, code), self.right.assign(slot, index, code))
+
+    def _at(self, shift: int) -> ValueNode:
+        return product(self.store, self.left.moved(shift), self.right.moved(shift))
+
+
+def product(store: NodeStore, left: ValueNode, right: ValueNode) -> ValueNode:
+    """The product; linear where one factor is a number."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Known):
+            if one.code is Mark.MISSING:
+                return one
+            if one.number is not None:
+                return linear(store, [(other, one.number)])
+            return store.known(Mark.UNKNOWN) if not other.may_miss else linear(store, [(other, 0), (one, 1)])
+    return store.intern((Product, left, right), lambda: Product(store, left, right))
+
+
+class Magnitude(ValueNode):
+    """Absolute value."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, store: NodeStore, inner: ValueNode) -> None:
+        lo, hi = inner.lo, inner.hi
+        if lo is not None and hi is not None:
+            lo, hi = (0 if lo <= 0 <= hi else min(abs(lo), abs(hi))), max(abs(lo), abs(hi))
+        super().__init__(store, inner.slots, lo, hi, inner.definite, inner.may_miss)
+        self.inner = inner
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        return magnitude(self.store, self.inner.assign(slot, index, code))
+
+    def _at(self, shift: int) -> ValueNode:
+        return magnitude(self.store, self.inner.moved(shift))
+
+
+def magnitude(store: NodeStore, inner: ValueNode) -> ValueNode:
+    """The absolute value."""
+    if isinstance(inner, Known):
+        if inner.number is None:
+            return inner if inner.code is Mark.MISSING else store.known(Mark.UNKNOWN)
+        return store.known(abs(inner.number))
+    return store.intern((Magnitude, inner), lambda: Magnitude(store, inner))
+
+
+def _hull(values: Sequence[ValueNode]) -> tuple[int | None, int | None]:
+    lows = [v.lo for v in values if v.lo is not None]
+    highs = [v.hi for v in values if v.hi is not None]
+    if len(lows) < len(values) or not lows:
+        return None, None
+    return min(lows), max(highs)
+
+
+def _corner_bounds(left: ValueNode, right: ValueNode) -> tuple[int | None, int | None]:
+    if left.lo is None or left.hi is None or right.lo is None or right.hi is None:
+        return None, None
+    corners = [a * b for a in (left.lo, left.hi) for b in (right.lo, right.hi)]
+    return min(corners), max(corners)

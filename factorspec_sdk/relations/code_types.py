@@ -1,0 +1,53 @@
+"""What the value of an expression is (integer, date, time, text, boolean), on an unrolled record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from factorspec_sdk.automata.nodes import SlotValue, ValueNode
+from factorspec_sdk.automata.values import Choose
+from factorspec_sdk.fields.domains import CodeType
+from factorspec_sdk.relations.expressions import ARITHMETIC, Const, Expr, Fold, Item, Length, Lookup, Op, Ref
+from factorspec_sdk.relations.view import quantity
+
+if TYPE_CHECKING:
+    from factorspec_sdk.relations.lowering import Lowering
+
+
+def type_of(lowering: Lowering, expr: Expr) -> CodeType | None:
+    """The type of an expression's value; None where it is not known or mixed."""
+    match expr:
+        case Ref():
+            return _slot_type(lowering.reference(expr.ref))
+        case Const():
+            return expr.type or quantity(expr.const).type
+        case Lookup():
+            cells = [row[-1] for row in lowering.tables[expr.table] if row[-1] is not None]
+            return quantity(cells[0]).type if cells else None
+        case Item():
+            types = {part.domain.code_type for path in expr.of for part in lowering.leaves(path)}
+            return types.pop() if len(types) == 1 else None
+        case Op() if expr.op in ("add", "sub"):
+            moments = [t for t in (type_of(lowering, arg) for arg in expr.args) if t in ("date", "time")]
+            return moments[0] if len(moments) == 1 else "int"
+        case Op() if expr.op == "if":
+            return type_of(lowering, expr.args[1]) or type_of(lowering, expr.args[2])
+        case Fold() if expr.op in ("min", "max"):
+            found = lowering.items(expr.over)
+            return (
+                type_of(lowering.bind(expr.bound, found[0][0][0]), expr.body) if found and found[0] else None
+            )
+        case Length() | Fold():
+            return "int" if isinstance(expr, Length) or expr.op in ("sum", "count") else "bool"
+        case Op() if expr.op in ARITHMETIC:
+            return "int"
+        case _:
+            return "bool"
+
+
+def _slot_type(node: ValueNode) -> CodeType | None:
+    if isinstance(node, SlotValue):
+        return node.domain.code_type
+    if isinstance(node, Choose):  # an item counted from the end: one of several slots
+        return _slot_type(node.yes) or _slot_type(node.no)
+    return None
