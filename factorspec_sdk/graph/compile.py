@@ -18,7 +18,7 @@ from factorspec_sdk.errors import Problem, TooLarge, Unsatisfiable
 from factorspec_sdk.fields.domains import IntRange, StepDomain
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.collector import collector_paused
-from factorspec_sdk.graph.components import Component, OverBudget
+from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.conflict import minimal_conflict
 from factorspec_sdk.graph.costs import ProgramCosts
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_relations
@@ -34,6 +34,8 @@ from factorspec_sdk.wire.spec import Spec
 
 #: search steps for one question (is it satisfiable; which values) on one component: one to two seconds
 STEP_BUDGET = 100_000
+#: so many components may use up their step budget while a spec is compiled
+COMPONENTS_AT_FULL_COST = 4
 #: domains up to this size may be searched value by value
 MAX_ENUMERATED = 20_000
 GraphState = tuple[tuple[int, object], ...]
@@ -118,7 +120,11 @@ def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
     factors = lower_relations(unrolled, store)
     _refuse_false(factors, store)
     groups = connect(factors, unrolled)
-    components = [decide(group, unrolled, store, step_budget) for group in groups]
+    components: list[Component] = []
+    left = COMPONENTS_AT_FULL_COST * step_budget
+    for group in groups:
+        components.append(decide(group, unrolled, store, min(step_budget, left)))
+        left -= components[-1].steps
     graph = FactorGraph(unrolled, program, components)
     finalize(graph, store.dissolve)
     return CompiledSpec(spec, program, graph, tuple(groups))
@@ -129,8 +135,12 @@ def decide(group: Group, unrolled: Unrolled, store: NodeStore, step_budget: int)
     make = partial(make_component, unrolled, store, step_budget)
     try:
         component, satisfiable = make(group)
+    except TooWide:
+        reason = "a field is too wide for relations other than one linear one"
+        raise _too_large(group, unrolled, reason) from None
     except OverBudget:
-        raise _too_large(group, unrolled) from None
+        reason = "the step budget for proving feasibility ran out"
+        raise _too_large(group, unrolled, reason) from None
     if not satisfiable:
         origins, minimal = minimal_conflict(group, unrolled, lambda part: make(part)[1])
         raise _unsatisfiable(origins, minimal)
@@ -145,6 +155,7 @@ def make_component(
 
     Raises:
         OverBudget: no answer within the budget.
+        TooWide: a slot has too many values to be tried one by one, and sets do not apply.
     """
     layers = Layers(group, unrolled, store)
     if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):
@@ -154,7 +165,7 @@ def make_component(
         except NotWide:
             pass
     if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
-        raise OverBudget
+        raise TooWide
     search = Search(layers, step_budget)
     return search, search.is_satisfiable()
 
@@ -176,13 +187,15 @@ def _unsatisfiable(origins: list[Origin], minimal: bool) -> Unsatisfiable:
     return Unsatisfiable(text, problems, conflict=names, minimal=minimal)
 
 
-def _too_large(group: Group, unrolled: Unrolled) -> TooLarge:
+def _too_large(group: Group, unrolled: Unrolled, reason: str) -> TooLarge:
     names = sorted({factor.origin.label for factor in group.factors})
     sizes = sorted(
         ((len(unrolled.slots[s].domain), unrolled.slots[s].path) for s in group.slots), reverse=True
     )
     widest = ", ".join(f"{path}: {size} values" for size, path in sizes[:5])
     message = f"relations {names} join {len(group.slots)} fields (widest: {widest})"
-    hint = "narrow the domains, or split the relations"
+    hint = (
+        f"narrow the domains (to {MAX_ENUMERATED} values for products and conditions), or split the relations"
+    )
     problems = [Problem(p, message, hint=hint) for p in sorted({f.origin.pointer for f in group.factors})[:1]]
-    return TooLarge("the step budget for proving feasibility ran out", problems)
+    return TooLarge(reason, problems)

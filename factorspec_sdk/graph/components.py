@@ -34,6 +34,10 @@ class Component(Protocol):
     def start(self) -> ComponentState:
         """The state before the first slot."""
 
+    @property
+    def steps(self) -> int:
+        """Work done so far."""
+
     def is_satisfiable(self) -> bool:
         """True if there is a solution. Raises OverBudget."""
 
@@ -46,3 +50,7 @@ class Component(Protocol):
 
 class OverBudget(Exception):
     """The step budget ran out before an answer."""
+
+
+class TooWide(OverBudget):
+    """A slot has too many values to be tried one by one, and its relations do not allow sets."""

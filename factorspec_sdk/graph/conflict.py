@@ -13,6 +13,11 @@ from factorspec_sdk.graph.components import OverBudget
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect
 from factorspec_sdk.graph.unroll import Unrolled
 
+#: satisfiability questions that one conflict may cost
+MAX_TRIALS = 300
+#: .. and how many of them may run out of budget
+MAX_OVER_BUDGET = 3
+
 
 def minimal_conflict(
     group: Group, unrolled: Unrolled, is_satisfiable: Callable[[Group], bool]
@@ -23,14 +28,17 @@ def minimal_conflict(
     """
     origins = list(dict.fromkeys(factor.origin for factor in group.factors))
     kept, minimal = list(origins), True
-    for origin in origins:
+    over_budget = 0
+    for tried, origin in enumerate(origins):
+        if tried >= MAX_TRIALS or over_budget >= MAX_OVER_BUDGET:
+            return kept, False
         trial = [o for o in kept if o is not origin]
         factors = [factor for factor in group.factors if factor.origin in trial]
         answer = _satisfiable(factors, unrolled, is_satisfiable)
         if answer is False:
             kept = trial
         elif answer is None:
-            minimal = False
+            minimal, over_budget = False, over_budget + 1
     return kept, minimal
 
 

@@ -135,3 +135,10 @@ def test_pigeonholes_are_refused_quickly() -> None:
     items = {"type": "array", "items": {"enum": [f"n{n}" for n in range(19)]}, "minItems": 20, "maxItems": 20}
     with pytest.raises(Unsatisfiable):
         compiled({"a": items}, [{"kind": "all_different", "over": ["$.a[*]"]}])
+
+
+def test_a_product_over_wide_fields_is_refused_with_the_reason() -> None:
+    fields = {name: integer(0, 100_000) for name in "abc"}
+    product = {"op": "mul", "args": [REF["a"], REF["b"]]}
+    with pytest.raises(TooLarge, match=r"too wide.*100001 values"):
+        compiled(fields, [{"kind": "intension", "expr": {"op": "eq", "args": [product, REF["c"]]}}])
