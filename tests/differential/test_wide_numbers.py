@@ -20,7 +20,7 @@ ORDER = {"kind": "intension", "expr": {"op": "le", "args": [{"ref": "$.a"}, {"re
 
 
 @pytest.mark.parametrize("bounds", RANGES, ids=str)
-@pytest.mark.parametrize("family", ["tricky", "bytes", "smollm2", "cl100k", "qwen"])
+@pytest.mark.parametrize("family", ["tricky", "smollm2", "cl100k"])
 def test_random_walks_complete_within_every_limit(family: str, bounds: tuple[int, int]) -> None:
     rng = random.Random(f"{family}{bounds}")
     lo, hi = bounds
@@ -36,7 +36,7 @@ def test_random_walks_complete_within_every_limit(family: str, bounds: tuple[int
     assert found_shortest is None or found_shortest <= shortest
     with pytest.raises(TokenLimitTooSmall):
         decoder.session((found_shortest or shortest) - 4)
-    for limit in [*range(shortest, shortest + 5), shortest + 20, None, None]:
+    for limit in [shortest, shortest + 1, shortest + 4, shortest + 20, None]:
         session = decoder.session(limit)
         while session.state == "open":
             session.commit([rng.choice(sorted(session.allowed()))])
