@@ -10,7 +10,7 @@ from typing import get_args
 from examples.trip_planner.models import Variant
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
 from tests.benchmarks.natural_plan_cases import read_cases
-from tests.benchmarks.natural_plan_runs import random_runs, smollm2_runs
+from tests.benchmarks.natural_plan_runs import DECODERS, random_runs, smollm2_runs
 from tests.benchmarks.natural_plan_summary import Facts
 
 
@@ -20,8 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         raise SystemExit(f"no problems in {options.data}")
     before_ms = calibrate_ms()
-    run = random_runs if options.model == "random" else smollm2_runs
-    runs = run(cases, options.variant, options.data, options.seed)
+    given = (cases, options.variant, options.data, options.seed)
+    runs = random_runs(*given) if options.model == "random" else smollm2_runs(*given, options.decoders)
     report = {
         "task": options.task,
         "variant": options.variant,
@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with trip.jsonl")
     parser.add_argument("--limit", type=int, metavar="N", help="this many problems, spread over the file")
     parser.add_argument("--model", choices=["random", "smollm2"], required=True)
+    parser.add_argument(
+        "--decoders", nargs="+", choices=DECODERS, default=DECODERS, help="of smollm2; all three are slow"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, required=True, metavar="OUT")
     return parser

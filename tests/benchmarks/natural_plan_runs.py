@@ -8,6 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from rich.console import Console
+from rich.progress import track
+
 import factorspec_sdk as fs
 from examples.trip_planner.models import Variant, itinerary, messages
 from factorspec_sdk.decoding import Decoder
@@ -32,6 +35,8 @@ from tests.benchmarks.natural_plan_summary import Facts, Outcome, summarise
 RANDOM_TOKEN_LIMIT = 1536
 TOKEN_LIMITS: dict[Variant, int] = {"strict": 384, "loose": 384, "open": 640}
 
+DECODERS = ("none", "syntax", "factorspec")
+
 Judge = Callable[[Case, str], tuple[list[str], bool]]
 
 
@@ -54,21 +59,27 @@ def random_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: int
     return [summarise("factorspec", outcomes)]
 
 
-def smollm2_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: int) -> list[Facts]:
-    """Three runs over the same problems on the same engine, greedy."""
+def smollm2_runs(
+    cases: Sequence[Case], variant: Variant, folder: Path, seed: int, decoders: Sequence[str] = DECODERS
+) -> list[Facts]:
+    """A run for each decoder over the same problems on the same engine, greedy; rich shows the progress."""
     model, greedy = load_model("smollm2"), Sampling(seed=seed)
     served = ServedModel.of(model)
     bench = Bench(variant, model, served.canonical, judge_of(variant, folder), TOKEN_LIMITS[variant])
     syntax = SyntaxCompiler(served.canonical.vocabulary)
     set_aside()
-    outcomes: dict[str, list[Outcome]] = {"none": [], "syntax": [], "factorspec": []}
-    for case in cases:
+    outcomes: dict[str, list[Outcome]] = {decoder: [] for decoder in decoders}
+    for case in track(cases, "problems", console=Console(stderr=True)):
         prompt = served.template.encode_chat(messages(case.problem, variant))
         document = fs.document(itinerary(case.problem, variant))
         schema = _without_vendor_key(document)
-        outcomes["none"].append(bench.plain(case, prompt, greedy, lambda: None))
-        outcomes["syntax"].append(bench.plain(case, prompt, greedy, partial(syntax.session, schema)))
-        outcomes["factorspec"].append(bench.factorspec(case, document, prompt, greedy))
+        runs: dict[str, Callable[[], Outcome]] = {
+            "none": partial(bench.plain, case, prompt, greedy, lambda: None),
+            "syntax": partial(bench.plain, case, prompt, greedy, partial(syntax.session, schema)),
+            "factorspec": partial(bench.factorspec, case, document, prompt, greedy),
+        }
+        for decoder in decoders:
+            outcomes[decoder].append(runs[decoder]())
     return [summarise(decoder, found) for decoder, found in outcomes.items()]
 
 
