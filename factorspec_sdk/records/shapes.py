@@ -325,9 +325,9 @@ def require_finite(shape: Shape, place: str) -> Problem | None:
         case RefusedShape():
             return Problem(place, shape.reason)
         case FreeShape():
-            return Problem(
-                place, "a relation touches a field that has no finite domain", str(shape.annotation)
-            )
+            hint = "numbers with a fraction are not enforced; count in integers, such as cents"
+            touched = "a relation touches a field that has no finite domain"
+            return Problem(place, touched, str(shape.annotation), hint if shape.annotation is float else None)
         case _:
             return None
 

@@ -182,3 +182,7 @@ def _is_file(text: str) -> bool:
         return not text.lstrip().startswith("{") and Path(text).is_file()
     except (OSError, ValueError):
         return False
+
+
+if __name__ == "__main__":
+    main()

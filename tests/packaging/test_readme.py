@@ -7,14 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.http.serving import serving
+
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 20
 
 
-def example() -> str:
+def blocks() -> tuple[str, str]:
+    """The example, and the same through the ``openai`` package."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    return str(block)
+    example, unmodified = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return example, unmodified
+
+
+def example() -> str:
+    return blocks()[0]
 
 
 def run(script: Path) -> str:
@@ -39,6 +46,16 @@ def test_the_example_writes_an_order_that_adds_up(tmp_path: Path) -> None:
     (total,) = re.findall(r"total=(\d+)", output)
     assert len(prices) >= 2
     assert sum(prices) == int(total)
+
+
+def test_the_openai_package_gets_an_order_from_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    declared, asked = example().split("with fs.Client")[0], blocks()[1]
+    with serving() as server:
+        asked = asked.replace("http://127.0.0.1:8000/v1", server.url).replace("smollm2", "scripted")
+        exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
+    output = capsys.readouterr().out
+    assert "lines=[Line(" in output
+    assert "'name': 'adds up'" in output
 
 
 def test_the_quickstart_says_what_its_comments_promise() -> None:

@@ -372,3 +372,30 @@ def test_serve_a_real_model_until_interrupted() -> None:
         assert server.wait(30) in (0, 130)
         watchdog.cancel()
         assert "Traceback" not in server.stderr.read()
+
+
+DAY = {"min": "08:00:00", "max": "18:00:00", "step": 1800}
+MEETING: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        name: {"type": "string", "format": "time", "x-factorspec": {"domain": DAY}}
+        for name in ("start", "end")
+    },
+    "required": ["start", "end"],
+    "additionalProperties": False,
+    "x-factorspec": {
+        "version": 1,
+        "relations": [{"name": "in order", "kind": "ordered", "over": ["$.start", "$.end"], "op": "lt"}],
+    },
+}
+
+
+def test_check_compares_times_with_times(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps(MEETING))
+    for start, end, code in (("09:00:00", "10:30:00", 0), ("10:30:00", "09:00:00", 1)):
+        record = tmp_path / "record.json"
+        record.write_text(json.dumps({"start": start, "end": end}))
+        result = CliRunner().invoke(app, ["check", str(spec), str(record)])
+        assert result.exit_code == code, result.output
+        assert ("1 of 1 relations hold" in result.output) == (code == 0)

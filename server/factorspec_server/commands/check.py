@@ -9,6 +9,7 @@ from factorspec_sdk.errors import JsonValue, Problem, shown
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.wire import Spec
+from factorspec_sdk.wire.check import check_spec
 from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
@@ -18,7 +19,6 @@ from factorspec_sdk.wire.schema import (
     SchemaNode,
     TextNode,
 )
-from factorspec_server.record_verdicts import verdicts
 
 _SHOWN_VALUES = 8
 
@@ -48,7 +48,12 @@ class Judgement:
     def lines(self) -> Iterator[str]:
         """What people should read."""
         held = sum(verdict.outcome == "holds" for verdict in self.verdicts)
-        yield f"{'valid' if self.is_valid else 'not valid'}: {held} of {len(self.verdicts)} relations hold"
+        silent = [verdict for verdict in self.verdicts if verdict.outcome == "unknown"]
+        line = f"{'valid' if self.is_valid else 'not valid'}: {held} of {len(self.verdicts)} relations hold"
+        if silent:
+            names = ", ".join(repr(verdict.name) for verdict in silent)
+            line += f"; {len(silent)} say nothing about null or absent fields: {names}"
+        yield line
         for problem in self.problems:
             yield f"  - schema: {problem}"
         for verdict in self.broken:
@@ -57,7 +62,7 @@ class Judgement:
 
 def judge(spec: Spec, record: JsonValue) -> Judgement:
     """Everything that is wrong with a record, schema and relations."""
-    return Judgement(tuple(problems_of(spec.root, record, "")), tuple(verdicts(spec, record)))
+    return Judgement(tuple(problems_of(spec.root, record, "")), tuple(check_spec(spec, record)))
 
 
 def problems_of(node: SchemaNode, value: JsonValue, path: str) -> Iterator[Problem]:

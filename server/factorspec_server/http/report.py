@@ -11,21 +11,22 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.wire.check import check_spec
 from factorspec_server.engines import Usage
 from factorspec_server.http.compiled_spec import CompiledSpec
-from factorspec_server.record_verdicts import verdicts
 
 
 def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[str, JsonValue]:
     """The report, without what belongs to the request itself."""
     counted = session.report
-    judged = verdicts(compiled.spec, json.loads(session.text)) if session.state == "complete" else []
+    judged = check_spec(compiled.spec, json.loads(session.text)) if session.state == "complete" else []
     return {
         "exact": counted.exact,
         "near_limit": counted.near_limit,
@@ -46,9 +47,10 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
 
 
 def origins_of(session: Session, vocabulary: Vocabulary) -> list[JsonValue]:
-    """Each token's text and origin; a character that is spread over tokens is shown as U+FFFD."""
+    """Each token's text and origin; a character that is spread over tokens stands with the last of them."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     pairs = zip(session.tokens, session.report.origins, strict=True)
-    return [[vocabulary.decode((token_id,), errors="replace"), origin] for token_id, origin in pairs]
+    return [[decoder.decode(vocabulary.token_bytes(token_id)), origin] for token_id, origin in pairs]
 
 
 def _verdict(verdict: Verdict) -> dict[str, JsonValue]:
