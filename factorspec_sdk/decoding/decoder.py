@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from weakref import finalize
 
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.hypotheses import Opening
@@ -61,6 +62,7 @@ class Decoder:
         self.vocabulary = vocabulary
         self.canonical = Canonical(vocabulary) if canonical is None else canonical
         self.layout = Layout(program, self.canonical)
+        finalize(self, self.layout.forget)
         self.opener = Opener(self.layout, feasibility, self.canonical, max_hypotheses)
         self.opener.check()
         self.start = self.opener.start()

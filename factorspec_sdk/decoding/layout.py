@@ -77,6 +77,10 @@ class Layout:
             self._firsts[pc] = self._first_characters(pc)
         self._sites: dict[tuple[int, int], Site] = {}
 
+    def forget(self) -> None:
+        """Drop the sites, which refer back to the layout: it is freed at once then, not by the collector."""
+        self._sites.clear()
+
     def node(self, pc: int) -> Node:
         """The node at ``pc``."""
         return self.program.nodes[pc]

@@ -105,7 +105,9 @@ def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
     """
     with collector_paused():
         unrolled = unroll(spec.root)
-        lengths = tightened_lengths(unrolled, NodeStore())
+        trial = NodeStore()
+        lengths = tightened_lengths(unrolled, trial)
+        trial.dissolve()
         if lengths:
             try:
                 return _compile(spec, unroll(spec.root, lengths), step_budget)

@@ -16,15 +16,14 @@ from examples.trip_planner.models import Variant, itinerary, messages
 from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.collector import set_aside
-from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.program import Branch, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
-from factorspec_sdk.wire import parse_document
 from factorspec_server.drafting import Session
 from factorspec_server.engines import Model, Request, Sampling, generate_batch, load_model
 from factorspec_server.engines.requests import Completion
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.engines.syntax import SyntaxCompiler
+from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.http.served_model import ServedModel
 from tests.benchmarks.natural_plan_cases import Case
 from tests.benchmarks.natural_plan_check import Record, official_check, violations
@@ -98,9 +97,9 @@ class Bench:
     ) -> Outcome:
         """Compile the document and decode under it."""
         vocabulary = self.canonical.vocabulary
+        compiler = Compiler(self.canonical, max_entries=1, max_bytes=1 << 30)
         started = perf_counter()
-        compiled = compile_spec(parse_document(document))
-        decoder = Decoder(compiled.program, compiled.feasibility, vocabulary, canonical=self.canonical)
+        decoder = compiler.compile(document)[0].decoder
         compiled_s = perf_counter() - started
         open_s = _time_openings(decoder)
         session = decoder.session(self.token_limit)

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import Spec, canonical_json, parse_document
@@ -45,9 +46,10 @@ class Compiler:
             DocumentError: the document is not well formed or holds what cannot be enforced.
             InfeasibleError: no record can satisfy it, or proving that some can exceeds the budgets.
         """
-        spec = parse_document(document)
-        size = len(canonical_json(spec.document)) * _BYTES_PER_CHARACTER
-        found = self.cache.get(spec.hash, lambda: self._compile(spec), size)
+        with collector_paused():
+            spec = parse_document(document)
+            size = len(canonical_json(spec.document)) * _BYTES_PER_CHARACTER
+            found = self.cache.get(spec.hash, lambda: self._compile(spec), size)
         return found.value, found.was_cached
 
     def _compile(self, spec: Spec) -> CompiledSpec:
