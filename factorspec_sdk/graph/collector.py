@@ -7,20 +7,9 @@ tokenizer: the 99th percentile of compile time falls to less than half.
 
 from __future__ import annotations
 
-import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-
-def set_aside() -> None:
-    """Take all that is loaded now (vocabulary, model, modules) out of the collector's sight, for good.
-
-    For the start of a server or a benchmark: what stays for the life of the process need not be walked.
-    """
-    gc.collect()
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # libraries look for their leaks at exit
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import factorspec_sdk as fs
 from examples.trip_planner.models import Variant, itinerary, messages
 from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.graph.collector import set_aside
 from factorspec_sdk.graph.program import Branch, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.drafting import Session
@@ -23,6 +22,7 @@ from factorspec_server.engines import Model, Request, Sampling, generate_batch, 
 from factorspec_server.engines.requests import Completion
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.engines.syntax import SyntaxCompiler
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.http.served_model import ServedModel
 from tests.benchmarks.natural_plan_cases import Case
@@ -42,15 +42,15 @@ Judge = Callable[[Case, str], tuple[list[str], bool]]
 def random_runs(cases: Sequence[Case], variant: Variant, folder: Path, seed: int) -> list[Facts]:
     """One run: uniform draws among the allowed tokens of SmolLM2's vocabulary."""
     vocabulary = Vocabulary.from_file(str(smollm2_dir() / "tokenizer.json"))
+    documents = [fs.document(itinerary(case.problem, variant)) for case in cases]  # as they reach a server
     bench = Bench(
         variant,
         UniformModel(vocabulary),
         Canonical(vocabulary),
         judge_of(variant, folder),
         RANDOM_TOKEN_LIMIT,
+        Housekeeping(),
     )
-    documents = [fs.document(itinerary(case.problem, variant)) for case in cases]  # as they reach a server
-    set_aside()
     outcomes = [
         bench.factorspec(case, document, (0,), Sampling(temperature=1.0, seed=seed + number))
         for number, (case, document) in enumerate(zip(cases, documents, strict=True))
@@ -64,9 +64,10 @@ def smollm2_runs(
     """A run for each decoder over the same problems on the same engine, greedy; rich shows the progress."""
     model, greedy = load_model("smollm2"), Sampling(seed=seed)
     served = ServedModel.of(model)
-    bench = Bench(variant, model, served.canonical, judge_of(variant, folder), TOKEN_LIMITS[variant])
+    bench = Bench(
+        variant, model, served.canonical, judge_of(variant, folder), TOKEN_LIMITS[variant], Housekeeping()
+    )
     syntax = SyntaxCompiler(served.canonical.vocabulary)
-    set_aside()
     outcomes: dict[str, list[Outcome]] = {decoder: [] for decoder in decoders}
     for case in track(cases, "problems", console=Console(stderr=True)):
         prompt = served.template.encode_chat(messages(case.problem, variant))
@@ -91,13 +92,14 @@ class Bench:
     canonical: Canonical
     judge: Judge
     token_limit: int
+    housekeeping: Housekeeping
 
     def factorspec(
         self, case: Case, document: dict[str, JsonValue], prompt: tuple[int, ...], sampling: Sampling
     ) -> Outcome:
         """Compile the document and decode under it."""
         vocabulary = self.canonical.vocabulary
-        compiler = Compiler(self.canonical, max_entries=1, max_bytes=1 << 30)
+        compiler = Compiler(self.canonical, max_entries=1, max_bytes=1 << 30, housekeeping=self.housekeeping)
         started = perf_counter()
         decoder = compiler.compile(document)[0].decoder
         compiled_s = perf_counter() - started

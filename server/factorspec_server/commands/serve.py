@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import uvicorn
 
-from factorspec_sdk.graph.collector import set_aside
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
 from factorspec_server.engines import load_model
 from factorspec_server.engines.load import DtypeName
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.app import create_app
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import LOOPBACK_NAMES, ServerSettings, is_loopback
@@ -53,8 +53,7 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
         tell(f"FactorSpec {distribution_version()}: loading {options.model} …")
         model = load_model(options.model, dtype=options.dtype, device=options.device)
         served = ServedModel.of(model, max_batch=options.max_batch, aliases=_aliases(options.model))
-        app = create_app(served, _settings(options))
-        set_aside()
+        app = create_app(served, _settings(options), Housekeeping())
         config = uvicorn.Config(
             app,
             log_level="warning",

@@ -34,6 +34,7 @@ from factorspec_sdk.errors import (
     TokenLimitTooSmall,
 )
 from factorspec_server.engines import ContextTooLong
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.body_reader import read_body
 from factorspec_server.http.capabilities import capabilities
 from factorspec_server.http.chat_request import SCHEMA_POINTER, ChatRequest, read_chat_request
@@ -61,10 +62,12 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 
-def create_app(served: ServedModel, settings: ServerSettings | None = None) -> FastAPI:
+def create_app(
+    served: ServedModel, settings: ServerSettings | None = None, housekeeping: Housekeeping | None = None
+) -> FastAPI:
     """The app for one model. Its engine starts and stops with the app, once."""
     settings = settings or ServerSettings()
-    endpoints = _Endpoints(ChatService(served, settings))
+    endpoints = _Endpoints(ChatService(served, settings, housekeeping))
     # no pages that load scripts from elsewhere
     app = FastAPI(
         title="FactorSpec", lifespan=endpoints.lifespan, docs_url=None, redoc_url=None, openapi_url=None

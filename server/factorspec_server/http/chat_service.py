@@ -15,6 +15,7 @@ from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
 from factorspec_server.drafting import drafting_policy
 from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.chat_request import ChatRequest
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.http.report import origins_of, report_of
@@ -54,12 +55,17 @@ class ChatJob:
 class ChatService:
     """Prepares requests for one model and makes answers. Methods may be called from any thread."""
 
-    def __init__(self, served: ServedModel, settings: ServerSettings) -> None:
+    def __init__(
+        self, served: ServedModel, settings: ServerSettings, housekeeping: Housekeeping | None = None
+    ) -> None:
         self.served = served
         self.settings = settings
         budgets = settings.budgets
         self.compiler = Compiler(
-            served.canonical, max_entries=budgets.cached_specs, max_bytes=budgets.cached_bytes
+            served.canonical,
+            max_entries=budgets.cached_specs,
+            max_bytes=budgets.cached_bytes,
+            housekeeping=housekeeping,
         )
         vocabulary = served.canonical.vocabulary
         self.fingerprint = f"factorspec-{distribution_version()}-{vocabulary.hash[:12]}"

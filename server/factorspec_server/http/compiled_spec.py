@@ -11,6 +11,7 @@ from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import Spec, canonical_json, parse_document
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.spec_cache import SpecCache
 
 # Measured on trips: programs, tables and rows take about this much more than the document's text.
@@ -35,8 +36,16 @@ class CompiledSpec:
 class Compiler:
     """Compiles documents for one vocabulary and keeps the results. Methods may be called from any thread."""
 
-    def __init__(self, canonical: Canonical, *, max_entries: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        canonical: Canonical,
+        *,
+        max_entries: int,
+        max_bytes: int,
+        housekeeping: Housekeeping | None = None,
+    ) -> None:
         self._canonical = canonical
+        self._housekeeping = housekeeping
         self.cache: SpecCache[CompiledSpec] = SpecCache(max_entries=max_entries, max_bytes=max_bytes)
 
     def compile(self, document: dict[str, JsonValue]) -> tuple[CompiledSpec, bool]:
@@ -50,6 +59,8 @@ class Compiler:
             spec = parse_document(document)
             size = len(canonical_json(spec.document)) * _BYTES_PER_CHARACTER
             found = self.cache.get(spec.hash, lambda: self._compile(spec), size)
+            if self._housekeeping is not None and not found.was_cached:
+                self._housekeeping.spec_compiled()
         return found.value, found.was_cached
 
     def _compile(self, spec: Spec) -> CompiledSpec:
