@@ -80,7 +80,7 @@ class ValueNode(Node):
             return self
         found = self._memo.get((slot, index))
         if found is None:
-            found = self._memo[slot, index] = self.store.counted(self._residual(slot, index, code))
+            found = self._memo[slot, index] = self._residual(slot, index, code)
         assert isinstance(found, ValueNode)
         return found
 
@@ -131,7 +131,7 @@ class Condition(Node):
             return self
         found = self._memo.get((slot, index))
         if found is None:
-            found = self._memo[slot, index] = self.store.counted(self._residual(slot, index, code))
+            found = self._memo[slot, index] = self._residual(slot, index, code)
         assert isinstance(found, Condition)
         return found
 
@@ -169,7 +169,7 @@ class Condition(Node):
         key = index if self.slots & 1 else _UNREAD
         found = memo.get(key)
         if found is None:
-            found = memo[key] = self.store.counted_condition(self._advance(index, code))
+            found = memo[key] = self._advance(index, code)
         return found
 
     def _advance(self, index: int, code: Code) -> Condition:
@@ -276,26 +276,15 @@ NodeT = TypeVar("NodeT", bound=Node)
 class NodeStore:
     """Interns nodes. One store per compiled spec; it grows as states are discovered.
 
-    created: number of residuals computed so far. num_tried: values that masks tried one by one so far.
+    num_tried: values that masks tried one by one so far.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[Hashable, Node] = {}
-        self.created = 0
         self.num_tried = 0
         self.true = Truth(self, "TRUE")
         self.false = Truth(self, "FALSE")
         self.unknown = Truth(self, "UNKNOWN")
-
-    def counted(self, node: Node) -> Node:
-        """Count one residual."""
-        self.created += 1
-        return node
-
-    def counted_condition(self, node: Condition) -> Condition:
-        """Count one residual."""
-        self.created += 1
-        return node
 
     def dissolve(self) -> None:
         """Cut the references between nodes and store, so that they are freed at once and not by the cyclic
