@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -119,14 +118,13 @@ CLUMSY: dict[str, tuple[Callable[[], type[BaseModel]], str, str]] = {
 }
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", CLUMSY)
 def test_mistakes_are_refused_by_name(name: str) -> None:
     make, code, words = CLUMSY[name]
-    started = time.perf_counter()
     with pytest.raises(fs.FactorspecError, match=words) as error:
         prepared(make())
     assert error.value.code == code
-    assert time.perf_counter() - started < 5
 
 
 def test_rows_of_one_field_may_be_plain_values() -> None:

@@ -50,13 +50,17 @@ class ByteTemplate:
 
 
 class SteppedModel(ScriptedModel):
-    """A scripted model whose every step waits for ``gate``; the gate is open unless a test closes it."""
+    """A scripted model whose every step waits for ``gate``; the gate is open unless a test closes it.
+
+    pause_after: a number of steps after which the gate closes by itself.
+    """
 
     def __init__(self) -> None:
         vocabulary = byte_canonical().vocabulary
         super().__init__(vocabulary.logit_width, end_ids=vocabulary.end_ids, max_positions=1 << 16)
         self.gate = threading.Event()
         self.gate.set()
+        self.pause_after: int | None = None
 
     def open(self, num_rows: int) -> SteppedBatch:
         return SteppedBatch(self, num_rows)
@@ -68,6 +72,9 @@ class SteppedBatch(ScriptedBatch):
     def extend(self, *arguments: Any) -> Any:
         model = self._model
         assert isinstance(model, SteppedModel)
+        if model.forward_passes == model.pause_after:
+            model.pause_after = None
+            model.gate.clear()
         assert model.gate.wait(DEADLINE_S)
         return super().extend(*arguments)
 
