@@ -13,6 +13,8 @@ HEAVY = [
     "uvicorn",
     "openai",
     "httpx",
+    "ortools",
+    "pandas",
     "factorspec_server",
 ]
 BUDGET_S = 0.3
