@@ -61,6 +61,7 @@ from factorspec_sdk.records import (
     intension,
     is_in,
     is_null,
+    is_present,
     is_row,
     le,
     least,
@@ -75,7 +76,9 @@ from factorspec_sdk.records import (
     only,
     ordered,
     param,
+    quotient,
     relation,
+    rounded,
     slide,
     some,
     spec,
@@ -95,7 +98,7 @@ __all__ = [
     "Condition", "Declaration",
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
-    "is_in", "is_row", "is_null",
+    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
     # domains and parameters
     "In", "Between", "days", "hours", "minutes", "Param", "param",
     # what follows from a model

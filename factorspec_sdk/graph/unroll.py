@@ -108,12 +108,13 @@ class _Walker:
         match node:
             case FiniteNode():
                 slot = self.slot(path, node.domain, presence, node.pointer)
-                return LeafPart(path, slot, node.domain, presence is not None)
+                return LeafPart(path, slot, node.domain, presence)
             case TextNode():
                 spec = HoleSpec(path, "string", node.schema, node.min_length, node.max_length)
-                return FreePart(path, self.hole(spec, node.pointer))
+                return FreePart(path, self.hole(spec, node.pointer), presence)
             case FreeNode():
-                return FreePart(path, self.hole(HoleSpec(path, "json", node.schema), node.pointer))
+                hole = self.hole(HoleSpec(path, "json", node.schema), node.pointer)
+                return FreePart(path, hole, presence)
             case NullableNode():
                 slot = self.slot(f"{path}?", _BRANCH, presence, node.pointer)
                 return NullablePart(path, slot, self.part(node.inner, path, (slot, 1), outer))

@@ -8,10 +8,8 @@ from factorspec_sdk.records.aggregates import (
     every,
     implies,
     is_in,
-    is_null,
     is_row,
     least,
-    length,
     most,
     not_,
     number,
@@ -39,11 +37,13 @@ from factorspec_sdk.records.decorators import (
     sum_of,
     table,
 )  # fmt: skip
+from factorspec_sdk.records.divisions import quotient, rounded
 from factorspec_sdk.records.document import document, spec
 from factorspec_sdk.records.domains import Between, In
 from factorspec_sdk.records.methods import relation
 from factorspec_sdk.records.moments import days, hours, minutes
 from factorspec_sdk.records.parameters import Param, param
+from factorspec_sdk.records.presence import is_null, is_present, length
 from factorspec_sdk.relations.checking import Verdict
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "Condition", "Declaration",
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
-    "is_in", "is_row", "is_null",
+    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
     # domains and parameters
     "In", "Between", "days", "hours", "minutes", "Param", "param",
     # what follows

@@ -6,15 +6,15 @@ instances too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
 from factorspec_sdk.records.conditions import Logic
 from factorspec_sdk.records.declarations import Condition
 from factorspec_sdk.records.folds import fold, only_if
 from factorspec_sdk.records.given import SymbolicTable, member, values_of
-from factorspec_sdk.records.symbols import SymbolicList, SymbolicObject, SymbolicValue, recorded, term_of
-from factorspec_sdk.records.terms import Term, absolute, compare, constant, contained, logic
+from factorspec_sdk.records.symbols import recorded, term_of
+from factorspec_sdk.records.terms import absolute, constant, contained, extreme, logic
 from factorspec_sdk.records.tracing import is_symbolic, trace_of
 
 T = TypeVar("T")
@@ -40,34 +40,44 @@ def number(conditions: Iterable[bool]) -> int:
     return cast(int, fold("count", conditions, lambda found: sum(map(bool, found))))
 
 
-def least(values: Iterable[T]) -> T:
-    """The smallest of some values; unknown where there are none."""
-    return cast(T, fold("min", values, lambda found: min(cast(list[int], found))))
+@overload
+def least(values: Iterable[T], /) -> T: ...
+@overload
+def least(first: T, second: T, /, *others: T) -> T: ...
+def least(first: Any, /, *others: Any) -> Any:
+    """The smallest of some values, given one by one or by a generator; null ones are left out.
+
+    Unknown where there are none.
+    """
+    if others:
+        return _extreme("least", (first, *others), min)
+    return fold("min", first, lambda found: min(cast(list[int], found)))
 
 
-def most(values: Iterable[T]) -> T:
-    """The largest of some values; unknown where there are none."""
-    return cast(T, fold("max", values, lambda found: max(cast(list[int], found))))
+@overload
+def most(values: Iterable[T], /) -> T: ...
+@overload
+def most(first: T, second: T, /, *others: T) -> T: ...
+def most(first: Any, /, *others: Any) -> Any:
+    """The largest of some values, given one by one or by a generator; null ones are left out.
+
+    Unknown where there are none.
+    """
+    if others:
+        return _extreme("most", (first, *others), max)
+    return fold("max", first, lambda found: max(cast(list[int], found)))
+
+
+def _extreme(op: Literal["least", "most"], values: Sequence[Any], compute: Callable[[list[Any]], Any]) -> Any:
+    trace = trace_of(*values)
+    if trace is None:
+        return compute([value for value in values if value is not None])
+    return recorded(trace, lambda: extreme(op, [term_of(value, trace) for value in values]))
 
 
 def only(value: T, *, where: bool) -> T:
     """A value that an aggregate takes into account only where a condition holds."""
     return cast(T, only_if(value, where))
-
-
-def length(items: Collection[object]) -> int:
-    """The number of items of a list of the record."""
-    if issubclass(type(items), SymbolicList):
-        symbolic = cast(SymbolicList, items)
-        path = symbolic._fs_path  # noqa: SLF001
-        binders = frozenset() if path.root == "$" else frozenset({path.root})
-        text = f"the number of {symbolic._fs_text}"  # noqa: SLF001
-        term = Term({"op": "len", "of": str(path)}, "int", text, binders=binders)
-        return cast(int, SymbolicValue(symbolic._fs_trace, term))  # noqa: SLF001
-    trace = trace_of(items)
-    if trace is not None:
-        trace.fail(f"{items!r} is no list of the record")
-    return len(items)
 
 
 @overload
@@ -146,20 +156,6 @@ def is_row(key: Sequence[object], table: Iterable[object] | Mapping[Any, Any]) -
         )
         return tuple(key) in rows
     return cast(bool, member(trace, key, table))
-
-
-def is_null(value: object) -> bool:
-    """The value is null (in place of ``is None``)."""
-    if issubclass(type(value), SymbolicObject | SymbolicList):
-        symbolic = cast("SymbolicObject | SymbolicList", value)
-        path = symbolic._fs_path  # noqa: SLF001
-        binders = frozenset() if path.root == "$" else frozenset({path.root})
-        subject = Term({"ref": str(path)}, None, symbolic._fs_text, binders=binders)  # noqa: SLF001
-        return cast(bool, recorded(symbolic._fs_trace, lambda: compare("eq", subject, constant(None))))  # noqa: SLF001
-    trace = trace_of(value)
-    if trace is None:
-        return value is None
-    return cast(bool, recorded(trace, lambda: compare("eq", term_of(value, trace), constant(None))))
 
 
 def abs_(value: T) -> T:

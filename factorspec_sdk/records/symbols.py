@@ -36,6 +36,7 @@ from factorspec_sdk.records.terms import (
     arithmetic,
     compare,
     constant,
+    division,
     logic,
     negative,
 )
@@ -121,6 +122,22 @@ class SymbolicValue(Symbolic):
     def __rmul__(self, other: object) -> SymbolicValue:
         return self._fs_arithmetic("mul", other, swapped=True)
 
+    def __mod__(self, other: object) -> SymbolicValue:
+        return self._fs_arithmetic("mod", other)
+
+    def __rmod__(self, other: object) -> SymbolicValue:
+        return self._fs_arithmetic("mod", other, swapped=True)
+
+    def __floordiv__(self, other: object) -> SymbolicValue:
+        return recorded(
+            self._fs_trace, lambda: division("quotient", self._fs_term, self._fs_other(other), "floor")
+        )
+
+    def __rfloordiv__(self, other: object) -> SymbolicValue:
+        return recorded(
+            self._fs_trace, lambda: division("quotient", self._fs_other(other), self._fs_term, "floor")
+        )
+
     def __neg__(self) -> SymbolicValue:
         return recorded(self._fs_trace, lambda: negative(self._fs_term))
 
@@ -145,13 +162,20 @@ class SymbolicValue(Symbolic):
     def _fs_refuse(self, *_: object) -> NoReturn:
         self._fs_trace.fail(
             f"this operation on {self._fs_text} cannot be recorded",
-            "relations know + - * abs and comparisons",
+            "relations know + - * // % abs and comparisons",
         )
 
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _fs_refuse
-    __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = _fs_refuse
+    def _fs_refuse_division(self, *_: object) -> NoReturn:
+        self._fs_trace.fail(
+            f"this division of {self._fs_text} cannot be recorded: its result is no fixed-point number",
+            "use // for integer division, fs.quotient(a, b) for a rounded one, fs.rounded(value, unit) for "
+            "round",
+        )
+
+    __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __round__ = _fs_refuse_division
+    __pow__ = __rpow__ = __lshift__ = __rlshift__ = _fs_refuse
     __rshift__ = __rrshift__ = __xor__ = __rxor__ = __matmul__ = __rmatmul__ = _fs_refuse
-    __round__ = __trunc__ = __floor__ = __ceil__ = __getitem__ = _fs_refuse
+    __trunc__ = __floor__ = __ceil__ = __getitem__ = _fs_refuse
 
 
 class SymbolicObject(Symbolic):

@@ -10,16 +10,17 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, get_args
 
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.domains import CodeType, Scalar
+from factorspec_sdk.fields.rounding import Rounding
 from factorspec_sdk.records.moments import duration, scalar_of
 from factorspec_sdk.records.parameters import Template
 from factorspec_sdk.records.shapes import ScalarShape
 
 ComparisonName = Literal["eq", "ne", "lt", "le", "gt", "ge"]
-ArithmeticName = Literal["add", "sub", "mul"]
+ArithmeticName = Literal["add", "sub", "mul", "mod"]
 
 _SIGNS = {
     "eq": "=",
@@ -31,6 +32,7 @@ _SIGNS = {
     "add": "+",
     "sub": "-",
     "mul": "×",
+    "mod": "%",
 }
 _NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean"}
 
@@ -103,7 +105,7 @@ def check_cell(column: Term, cell: object) -> Term:
 
 
 def arithmetic(op: ArithmeticName, left: Term, right: Term) -> Term:
-    """A sum, difference or product, checked."""
+    """A sum, difference, product or remainder, checked."""
     for side in (left, right):
         if side.textual:
             raise TermError(
@@ -112,10 +114,37 @@ def arithmetic(op: ArithmeticName, left: Term, right: Term) -> Term:
             )
         if side.code not in ("int", "date", "time", None) or side.constant == (None,):
             raise TermError(f"cannot calculate with {side.text}, which is {side.kind}")
+    if op == "mod":
+        _require_divisor(right)
     code, unit = _result(op, left, right)
     template: Template = {"op": op, "args": [left.template, right.template]}
     text = f"{left.text} {_SIGNS[op]} {right.text}"
     return Term(template, code, text, unit=unit, binders=left.binders | right.binders)
+
+
+def division(op: Literal["quotient", "rounded"], left: Term, right: Term, mode: Rounding) -> Term:
+    """A quotient rounded to an integer, or the multiple of a unit that rounding gives, checked."""
+    for side in (left, right):
+        _require_number(side)
+    if mode not in get_args(Rounding):
+        raise TermError(f"{shown(mode)} is no rounding", f"use one of {', '.join(get_args(Rounding))}")
+    _require_divisor(right)
+    template: Template = {"op": op, "args": [left.template, right.template], "mode": mode}
+    text = f"{left.text} // {right.text}" if mode == "floor" else f"{op}({left.text}, {right.text}, {mode})"
+    return Term(template, "int", text, binders=left.binders | right.binders)
+
+
+def extreme(op: Literal["least", "most"], terms: Sequence[Term]) -> Term:
+    """The smallest or largest of some values, checked."""
+    for term in terms:
+        if term.constant == (None,):
+            raise TermError("null has no order", "leave it out")
+        _check_comparable("le", terms[0], replace(term, shape=None))
+    codes = {term.code for term in terms}
+    text = f"{op}({', '.join(term.text for term in terms)})"
+    binders = frozenset[str]().union(*(term.binders for term in terms))
+    args: list[Template] = [term.template for term in terms]
+    return Term({"op": op, "args": args}, codes.pop() if len(codes) == 1 else None, text, binders=binders)
 
 
 def negative(term: Term) -> Term:
@@ -209,14 +238,19 @@ def _check_value(field: Term, other: Term) -> None:
 def _result(op: ArithmeticName, left: Term, right: Term) -> tuple[CodeType, CodeType | None]:
     moments = [side.code for side in (left, right) if side.code in ("date", "time")]
     if not moments:
-        return "int", left.unit or right.unit if op != "mul" else None
+        return "int", left.unit or right.unit if op in ("add", "sub") else None
     if op == "sub" and len(moments) == 2 and moments[0] == moments[1]:
         return "int", moments[0]
     if len(moments) == 1 and (op == "add" or (op == "sub" and left.code == moments[0])):
         code = moments[0]
         assert code is not None
         return code, None
-    raise TermError(f"cannot {op} {left.kind} and {right.kind}")
+    raise TermError(f"cannot calculate {left.kind} {_SIGNS[op]} {right.kind}")
+
+
+def _require_divisor(term: Term) -> None:
+    if term.constant is not None and term.constant[0] == 0:
+        raise TermError("a division by 0 never has a value")
 
 
 def _require_number(term: Term) -> None:

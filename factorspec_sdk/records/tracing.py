@@ -14,7 +14,7 @@ from factorspec_sdk.errors import DeclarationError, Problem, TracingError
 
 LOGIC_HINT = (
     "write & | or fs.both, fs.either, fs.not_ for and/or/not, fs.implies for if, fs.is_in for in, "
-    "(a < b) & (b < c) for a < b < c, fs.least and fs.most for min and max, "
+    "(a < b) & (b < c) for a < b < c, fs.least(a, b) and fs.most(a, b) for min and max, "
     "fs.every and fs.some for all and any"
 )
 LOOP_HINT = (

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from factorspec_sdk.automata.nodes import SlotValue, ValueNode
 from factorspec_sdk.automata.values import Choose
 from factorspec_sdk.fields.domains import CodeType
-from factorspec_sdk.relations.expressions import ARITHMETIC, Const, Expr, Fold, Item, Length, Lookup, Op, Ref
+from factorspec_sdk.relations.expressions import (
+    ARITHMETIC,
+    EXTREMES,
+    Const,
+    Division,
+    Expr,
+    Fold,
+    Item,
+    Length,
+    Lookup,
+    Op,
+    Ref,
+)
 from factorspec_sdk.relations.view import quantity
 
 if TYPE_CHECKING:
@@ -27,22 +39,31 @@ def type_of(lowering: Lowering, expr: Expr) -> CodeType | None:
         case Item():
             types = {part.domain.code_type for path in expr.of for part in lowering.leaves(path)}
             return types.pop() if len(types) == 1 else None
-        case Op() if expr.op in ("add", "sub"):
-            moments = [t for t in (type_of(lowering, arg) for arg in expr.args) if t in ("date", "time")]
-            return moments[0] if len(moments) == 1 else "int"
-        case Op() if expr.op == "if":
-            return type_of(lowering, expr.args[1]) or type_of(lowering, expr.args[2])
         case Fold() if expr.op in ("min", "max"):
             found = lowering.items(expr.over)
             return (
                 type_of(lowering.bind(expr.bound, found[0][0][0]), expr.body) if found and found[0] else None
             )
-        case Length() | Fold():
-            return "int" if isinstance(expr, Length) or expr.op in ("sum", "count") else "bool"
-        case Op() if expr.op in ARITHMETIC:
+        case Op():
+            return _operation_type(lowering, expr)
+        case Division() | Length():
+            return "int"
+        case Fold() if expr.op in ("sum", "count"):
             return "int"
         case _:
             return "bool"
+
+
+def _operation_type(lowering: Lowering, expr: Op) -> CodeType | None:
+    if expr.op not in ARITHMETIC and expr.op not in (*EXTREMES, "if"):
+        return "bool"
+    types = [type_of(lowering, arg) for arg in expr.args]
+    if expr.op == "if":
+        return types[1] or types[2]
+    if expr.op in EXTREMES:
+        return next((found for found in types if found is not None), None)
+    moments = [found for found in types if found in ("date", "time")]
+    return moments[0] if len(moments) == 1 and expr.op in ("add", "sub") else "int"
 
 
 def _slot_type(node: ValueNode) -> CodeType | None:

@@ -6,14 +6,32 @@ Truth is three-valued (True, False, None = unknown), as in SQL's CHECK. See ``ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from functools import partial
 
-from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
-from factorspec_sdk.relations.expressions import Const, Expr, Fold, In, Item, Length, Lookup, Member, Op, Ref
+from factorspec_sdk.fields.domains import Scalar, encode_scalar, typed_key
+from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of
+from factorspec_sdk.relations.expressions import (
+    ARITHMETIC,
+    EXTREMES,
+    Const,
+    Division,
+    Expr,
+    Fold,
+    In,
+    Item,
+    Length,
+    Lookup,
+    Member,
+    Op,
+    Present,
+    Ref,
+)
 from factorspec_sdk.relations.view import Quantity, Special, View, quantity
 
 Truth = bool | None
 
+_CALCULATIONS = frozenset({*ARITHMETIC, *EXTREMES, "quotient", "rounded"})
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__,
 }  # fmt: skip
@@ -27,16 +45,15 @@ def value_of(expr: Expr, view: View) -> Quantity:
         case Const():
             return constant(expr)
         case Length():
-            items = view.items(expr.of)
-            return Quantity(Special.UNKNOWN) if items is None else Quantity(len(items), "int")
+            return _length(view.one(expr.of)[1])
         case Lookup():
             return _lookup(expr, view)
         case Item():
             return _item(expr, view)
         case Fold() if expr.op in ("sum", "count", "min", "max"):
             return _fold_value(expr, view)
-        case Op() if expr.op in ("add", "sub", "mul", "neg", "abs"):
-            return _arithmetic(expr.op, [value_of(arg, view) for arg in expr.args])
+        case Op() | Division() if expr.op in _CALCULATIONS:
+            return _calculated(expr, [value_of(arg, view) for arg in expr.args])
         case Op() if expr.op == "if":
             return _choose(expr, view)
         case _:
@@ -56,6 +73,8 @@ def truth_of(expr: Expr, view: View) -> Truth:
             return _logic("or", [partial(compare, "eq", subject, constant(c)) for c in expr.values])
         case Member():
             return _member(expr, view)
+        case Present():
+            return _present(expr, view.one(expr.of)[1])
         case Fold() if expr.op in ("every", "some"):
             return _fold_truth(expr, view)
         case _:
@@ -101,6 +120,26 @@ def _is_number(code: Scalar) -> bool:
     return isinstance(code, int) and not isinstance(code, bool)
 
 
+def _calculated(expr: Op | Division, args: Sequence[Quantity]) -> Quantity:
+    if isinstance(expr, Division):
+        return divided_by(expr.op, args, expr.mode)
+    if expr.op in EXTREMES:
+        return extreme_of(args, smallest=expr.op == "least")
+    return computed(expr.op, args)
+
+
+def _length(value: object) -> Quantity:
+    if isinstance(value, Enum) and not isinstance(value, Special):
+        value = value.value
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return Quantity(len(value), "int")
+    return Quantity(Special.UNKNOWN)
+
+
+def _present(expr: Present, value: object) -> bool:
+    return value is not Special.ABSENT and (expr.null or value is not None)
+
+
 def _ref(value: object) -> Quantity:
     return Quantity(value) if isinstance(value, Special) else quantity(value)
 
@@ -117,35 +156,6 @@ def _logic(op: str, args: Sequence[Callable[[], Truth]]) -> Truth:
 
 def _negate(truth: Truth) -> Truth:
     return None if truth is None else not truth
-
-
-def _arithmetic(op: str, args: Sequence[Quantity]) -> Quantity:
-    codes = [arg.code for arg in args]
-    if Special.MISSING in codes:
-        return Quantity(Special.MISSING)
-    numbers = [code for code in codes if isinstance(code, int) and not isinstance(code, bool)]
-    if len(numbers) < len(codes):
-        return Quantity(Special.UNKNOWN)
-    return Quantity(_compute(op, numbers), _result_type(op, args))
-
-
-def _compute(op: str, numbers: Sequence[int]) -> int:
-    match op:
-        case "add":
-            return sum(numbers)
-        case "sub":
-            return numbers[0] - numbers[1]
-        case "mul":
-            return numbers[0] * numbers[1]
-        case "neg":
-            return -numbers[0]
-        case _:
-            return abs(numbers[0])
-
-
-def _result_type(op: str, args: Sequence[Quantity]) -> CodeType:
-    moments: list[CodeType] = [arg.type for arg in args if arg.type == "date" or arg.type == "time"]
-    return moments[0] if len(moments) == 1 and op in ("add", "sub") else "int"
 
 
 def _choose(expr: Op, view: View) -> Quantity:
@@ -218,9 +228,7 @@ def _fold_value(expr: Fold, view: View) -> Quantity:
     found = [value_of(expr.body, v) for v in views]
     if any(value.code is Special.MISSING for value in found):
         return Quantity(Special.MISSING)
-    numbers = [(v.code, v.type) for v in found if isinstance(v.code, int) and not isinstance(v.code, bool)]
-    if expr.op == "sum":
-        return Quantity(sum(code for code, _ in numbers), "int")
-    if not numbers:
-        return Quantity(Special.UNKNOWN)
-    return Quantity(*(min(numbers) if expr.op == "min" else max(numbers)))
+    if expr.op in ("min", "max"):
+        return extreme_of(found, smallest=expr.op == "min")
+    numbers = [v.code for v in found if isinstance(v.code, int) and not isinstance(v.code, bool)]
+    return Quantity(sum(numbers), "int")

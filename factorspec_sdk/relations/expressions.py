@@ -11,14 +11,20 @@ are its JSON::
     {"op": "lookup", "table": t, "key": [e..]}              last column of the row with that key
     {"op": "item", "of": [ref..], "index": e}               element of a list of fields, by position
     {"op": "every", "in": ref, "as": s, "body": e}          fold over the items of a list
-    {"op": "len", "of": ref}                                number of items
+    {"op": "len", "of": ref}                                number of items, or of characters of a text
+    {"op": "present", "of": ref}                            the field is there, and not null
+    {"op": "quotient", "args": [e, e], "mode": m}           quotient rounded to an integer
+    {"op": "rounded", "args": [e, unit], "mode": m}         the multiple of a unit that rounding gives
 
-Meaning (``relations/meaning.py`` is the definition, compiled residuals are tested against it):
+Meaning (``relations/evaluate.py`` is the definition, compiled residuals are tested against it):
 
 * Codes are compared: integers; dates as days, times as seconds. So dates and times subtract to integers.
 * Three truth values, as in SQL's CHECK: arithmetic or an order comparison on null or on an absent
   field is *unknown*; a relation is broken only if it is false. Equality with null is definite.
-* A ``lookup`` without a row, an ``item`` index out of range: the comparison around it is false.
+* A ``lookup`` without a row, an ``item`` index out of range, a division by 0: the comparison around it is
+  false, whatever it compares.
+* ``least`` and ``most`` leave null and absent values out and are unknown where nothing is left, as the folds
+  ``min`` and ``max``. ``mod`` has the sign of its divisor, as in Python.
 """
 
 from __future__ import annotations
@@ -29,21 +35,25 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from factorspec_sdk.fields.domains import Scalar
+from factorspec_sdk.fields.rounding import Rounding
 
 ScalarJson = Annotated[Scalar, Field(union_mode="left_to_right")]
 Comparison = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 OpName = Literal[
-    "add", "sub", "mul", "neg", "abs",
+    "add", "sub", "mul", "mod", "neg", "abs", "least", "most",
     "eq", "ne", "lt", "le", "gt", "ge",
     "and", "or", "not", "implies", "if",
 ]  # fmt: skip
 FoldName = Literal["every", "some", "sum", "count", "min", "max"]
 
 #: operators on numbers
-ARITHMETIC = ("add", "sub", "mul", "neg", "abs")
+ARITHMETIC = ("add", "sub", "mul", "mod", "neg", "abs")
+#: the smallest and the largest of some values
+EXTREMES = ("least", "most")
 #: number of arguments of each operator: (least, most or None)
 ARITY: dict[str, tuple[int, int | None]] = {
-    "add": (1, None), "sub": (2, 2), "mul": (2, 2), "neg": (1, 1), "abs": (1, 1),
+    "add": (1, None), "sub": (2, 2), "mul": (2, 2), "mod": (2, 2), "neg": (1, 1), "abs": (1, 1),
+    "least": (1, None), "most": (1, None),
     "eq": (2, 2), "ne": (2, 2), "lt": (2, 2), "le": (2, 2), "gt": (2, 2), "ge": (2, 2),
     "and": (1, None), "or": (1, None), "not": (1, 1), "implies": (2, 2), "if": (3, 3),
 }  # fmt: skip
@@ -73,6 +83,14 @@ class Op(WireModel):
 
     op: OpName
     args: tuple[Expr, ...]
+
+
+class Division(WireModel):
+    """``args[0] / args[1]`` rounded to an integer (``quotient``), or that times ``args[1]`` (``rounded``)."""
+
+    op: Literal["quotient", "rounded"]
+    args: Annotated[tuple[Expr, ...], Field(min_length=2, max_length=2)]
+    mode: Rounding
 
 
 class In(WireModel):
@@ -119,10 +137,18 @@ class Fold(WireModel):
 
 
 class Length(WireModel):
-    """Number of items of a list."""
+    """Number of items of a list, or of characters (code points) of a text."""
 
     op: Literal["len"]
     of: str
+
+
+class Present(WireModel):
+    """True where the field is written; with ``null``, null counts too. Never unknown."""
+
+    op: Literal["present"]
+    of: str
+    null: bool = False
 
 
 def _tag(value: object) -> str | None:
@@ -140,10 +166,12 @@ def _tag(value: object) -> str | None:
 
 _CLASS_TAGS = {
     "Ref": "ref", "Const": "const", "Op": "op", "In": "in", "Member": "member",
-    "Lookup": "lookup", "Item": "item", "Fold": "fold", "Length": "len",
+    "Lookup": "lookup", "Item": "item", "Fold": "fold", "Length": "len", "Present": "present",
+    "Division": "division",
 }  # fmt: skip
 _OP_TAGS = {
     "in": "in", "member": "member", "lookup": "lookup", "item": "item", "len": "len",
+    "present": "present", "quotient": "division", "rounded": "division",
     "every": "fold", "some": "fold", "sum": "fold", "count": "fold", "min": "fold", "max": "fold",
 }  # fmt: skip
 
@@ -156,7 +184,9 @@ Expr = Annotated[
     | Annotated[Lookup, Tag("lookup")]
     | Annotated[Item, Tag("item")]
     | Annotated[Fold, Tag("fold")]
-    | Annotated[Length, Tag("len")],
+    | Annotated[Length, Tag("len")]
+    | Annotated[Present, Tag("present")]
+    | Annotated[Division, Tag("division")],
     Discriminator(
         _tag,
         custom_error_type="factorspec_expression",
@@ -164,7 +194,7 @@ Expr = Annotated[
     ),
 ]
 
-for _model in (Op, In, Member, Lookup, Item, Fold):
+for _model in (Op, Division, In, Member, Lookup, Item, Fold):
     _model.model_rebuild()
 
 
@@ -175,9 +205,9 @@ def roots(expr: Expr) -> set[str]:
             return {_root(expr.ref)}
         case Const():
             return set()
-        case Length():
+        case Length() | Present():
             return {_root(expr.of)}
-        case Op():
+        case Op() | Division():
             return set().union(*(roots(arg) for arg in expr.args))
         case In():
             return roots(expr.arg)

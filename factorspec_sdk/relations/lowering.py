@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from factorspec_sdk.automata.division import Modulo, Quotient
 from factorspec_sdk.automata.linear import Linear, compare, linear
 from factorspec_sdk.automata.logic import (
     as_bool,
@@ -19,6 +20,7 @@ from factorspec_sdk.automata.logic import (
 from factorspec_sdk.automata.nodes import Condition, Known, Mark, NodeStore, SlotValue, ValueNode
 from factorspec_sdk.automata.tables import Lookup as LookupNode
 from factorspec_sdk.automata.tables import item_at, lookup, membership
+from factorspec_sdk.automata.texts import TextLength
 from factorspec_sdk.automata.tries import Trie, build_trie
 from factorspec_sdk.automata.values import (
     Extreme,
@@ -26,16 +28,16 @@ from factorspec_sdk.automata.values import (
     Product,
     choose,
     extreme,
-    magnitude,
     or_zero,
-    product,
 )
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
 from factorspec_sdk.fields.paths import FieldPath, Segment, parse_path
 from factorspec_sdk.relations.code_types import type_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
+    EXTREMES,
     Const,
+    Division,
     Expr,
     Fold,
     In,
@@ -44,12 +46,15 @@ from factorspec_sdk.relations.expressions import (
     Lookup,
     Member,
     Op,
+    Present,
     Ref,
     roots,
 )
+from factorspec_sdk.relations.lower_numbers import length_of, operation
 from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, walk
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
+_NUMBERS = (Linear, Product, Magnitude, Extreme, Quotient, Modulo, TextLength)
 
 
 @dataclass(frozen=True)
@@ -197,44 +202,24 @@ class Lowering:
             case Const():
                 return store.known(encode_scalar(expr.const, expr.type or want))
             case Length():
-                return self._length(expr)
+                return length_of(self, expr)
+            case Division():
+                return operation(self, expr, want)
             case Lookup():
                 keys, trie = self._keyed(expr.table, expr.key, want)
                 return lookup(store, trie, keys)
             case Item():
-                values = tuple(node for path in expr.of for node in self.fields(path))
-                return item_at(store, self.value(expr.index), values)
+                fields = tuple(node for path in expr.of for node in self.fields(path))
+                return item_at(store, self.value(expr.index), fields)
             case Fold() if expr.op in ("sum", "count", "min", "max"):
                 return self._fold_value(expr, want)
-            case Op() if expr.op in ARITHMETIC:
-                inner = next((t for t in map(self.type_of, expr.args) if t in ("date", "time")), want)
-                return self._arithmetic(expr.op, [self.value(arg, inner) for arg in expr.args])
+            case Op() if expr.op in (*ARITHMETIC, *EXTREMES):
+                return operation(self, expr, want)
             case Op() if expr.op == "if":
                 yes, no = self.value(expr.args[1], want), self.value(expr.args[2], want)
                 return choose(store, self.condition(expr.args[0]), yes, no)
             case _:
                 return as_bool(store, self.condition(expr))
-
-    def _arithmetic(self, op: str, args: list[ValueNode]) -> ValueNode:
-        match op:
-            case "add":
-                return linear(self.store, [(arg, 1) for arg in args])
-            case "sub":
-                return linear(self.store, [(args[0], 1), (args[1], -1)])
-            case "neg":
-                return linear(self.store, [(args[0], -1)])
-            case "mul":
-                return product(self.store, args[0], args[1])
-            case _:
-                return magnitude(self.store, args[0])
-
-    def _length(self, expr: Length) -> ValueNode:
-        found = self.items(expr.of)
-        if found is None:
-            return self.store.known(Mark.UNKNOWN)
-        items, there = found
-        total = linear(self.store, [(indicator(self.store, presence), 1) for _, presence in items])
-        return choose(self.store, there, total, self.store.known(Mark.UNKNOWN))
 
     def _fold_value(self, expr: Fold, want: CodeType | None) -> ValueNode:
         found = self.items(expr.over)
@@ -288,10 +273,25 @@ class Lowering:
             case Member():
                 keys, trie = self._keyed(expr.table, expr.key, None, lookup_leaf=False)
                 return membership(store, trie, keys, expr.allow)
+            case Present():
+                return self._present(expr)
             case Fold() if expr.op in ("every", "some"):
                 return self._fold_condition(expr)
             case _:
                 return is_true(store, self.value(expr))
+
+    def _present(self, expr: Present) -> Condition:
+        store = self.store
+        for part in self.parts(expr.of):
+            if isinstance(part, NullablePart):
+                found = [occurs(store, (part.slot, 1)), *([occurs(store, (part.slot, 0))] * expr.null)]
+                return disjunction(store, found)
+            there = occurs(store, part.presence)
+            if isinstance(part, LeafPart) and not expr.null and part.domain.index(None) is not None:
+                null = indicator(store, same(store, self.leaf(part), store.known(None)))
+                return conjunction(store, [there, compare(store, "eq", null, store.known(0))])
+            return there
+        return store.false
 
     def implication(self, condition: Condition, consequence: Condition) -> Condition:
         """Three-valued material implication."""
@@ -380,7 +380,7 @@ def _is_number(node: ValueNode) -> bool:
         return node.number is not None
     if isinstance(node, LookupNode):
         return node.lo is not None
-    return node.definite or isinstance(node, Linear | Product | Magnitude | Extreme)
+    return node.definite or isinstance(node, _NUMBERS)
 
 
 def _path_text(segments: tuple[Segment, ...]) -> str:

@@ -18,20 +18,26 @@ Presence = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafPart:
-    """A finite scalar: its slot. ``optional``: it can be absent."""
+    """A finite scalar: its slot."""
 
     path: str
     slot: int
     domain: Domain
-    optional: bool
+    presence: Presence
+
+    @property
+    def optional(self) -> bool:
+        """It can be absent."""
+        return self.presence is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreePart:
-    """Free text or a free value: hole number; no relation sees it."""
+    """Free text or a free value: hole number; relations see only whether it is there."""
 
     path: str
     hole: int
+    presence: Presence
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,20 @@ from collections.abc import Iterable, Mapping
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.domains import code_to_iso
 from factorspec_sdk.relations.evaluate import truth_of, value_of
-from factorspec_sdk.relations.expressions import Const, Expr, Fold, In, Item, Length, Lookup, Member, Op, Ref
+from factorspec_sdk.relations.expressions import (
+    Const,
+    Division,
+    Expr,
+    Fold,
+    In,
+    Item,
+    Length,
+    Lookup,
+    Member,
+    Op,
+    Present,
+    Ref,
+)
 from factorspec_sdk.relations.view import Quantity, Special, View, quantity
 
 COMPARED: Mapping[str, str] = {
@@ -15,7 +28,8 @@ COMPARED: Mapping[str, str] = {
     "ge": "be at least",
 }  # fmt: skip
 SIGNS: Mapping[str, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_INFIX = {**SIGNS, "add": "+", "sub": "-", "mul": "*", "and": "and", "or": "or"}
+_INFIX = {**SIGNS, "add": "+", "sub": "-", "mul": "*", "mod": "%", "and": "and", "or": "or"}
+_ASKED: Mapping[str, str] = {"len": "length", "present": "is_present"}
 _SHOWN_FIELDS = 6
 
 
@@ -43,11 +57,13 @@ def expression_text(expr: Expr, view: View | None = None) -> str:
     """An expression in Python-like notation; with a view, paths are shown from the record's root."""
     match expr:
         case Ref():
-            return view.shown(expr.ref) if view is not None else expr.ref.removeprefix("$.")
+            return _path_text(expr.ref, view)
         case Const():
             return shown(expr.const)
-        case Length():
-            return f"length({view.shown(expr.of) if view is not None else expr.of.removeprefix('$.')})"
+        case Length() | Present():
+            return f"{_ASKED[expr.op]}({_path_text(expr.of, view)})"
+        case Op() | Division():
+            return _operation_text(expr, [expression_text(arg, view) for arg in expr.args])
         case Lookup():
             return f"{expr.table}[{', '.join(expression_text(k, view) for k in expr.key)}]"
         case Member():
@@ -58,18 +74,29 @@ def expression_text(expr: Expr, view: View | None = None) -> str:
         case Item():
             return f"({', '.join(expr.of)})[{expression_text(expr.index, view)}]"
         case Fold():
-            inner = None  # the bound item is not known here: paths stay relative
-            where = f" if {expression_text(expr.where, inner)}" if expr.where is not None else ""
-            body = expression_text(expr.body, inner)
-            return f"{expr.op}({body} for {expr.bound} in {expr.over.removeprefix('$.')}{where})"
-        case Op():
-            return _operation_text(expr, [expression_text(arg, view) for arg in expr.args])
+            return _fold_text(expr)
 
 
-def _operation_text(expr: Op, args: list[str]) -> str:
+def _path_text(path: str, view: View | None) -> str:
+    return path.removeprefix("$.") if view is None else view.shown(path)
+
+
+def _fold_text(expr: Fold) -> str:
+    """The bound item is not known here: paths stay relative."""
+    where = f" if {expression_text(expr.where)}" if expr.where is not None else ""
+    body = expression_text(expr.body)
+    return f"{expr.op}({body} for {expr.bound} in {expr.over.removeprefix('$.')}{where})"
+
+
+def _operation_text(expr: Op | Division, args: list[str]) -> str:
     wrapped = [
-        f"({text})" if isinstance(arg, Op) else text for text, arg in zip(args, expr.args, strict=True)
+        f"({text})" if isinstance(arg, Op | Division) and not text.endswith(")") else text
+        for text, arg in zip(args, expr.args, strict=True)
     ]
+    if isinstance(expr, Division):
+        if expr.op == "quotient" and expr.mode == "floor":
+            return " // ".join(wrapped)
+        return f"{expr.op}({', '.join(args)}, {expr.mode})"
     if expr.op in _INFIX and len(args) > 1:
         return f" {_INFIX[expr.op]} ".join(wrapped)
     if expr.op == "neg":
@@ -113,7 +140,9 @@ def _operands(expr: Expr) -> list[Expr]:
             return _operands(expr.arg)
         case Item():
             return [expr]
-        case Op():
+        case Present():
+            return [Ref(ref=expr.of)]
+        case Op() | Division():
             return [part for arg in expr.args for part in _operands(arg)][:_SHOWN_FIELDS]
         case _:
             return []

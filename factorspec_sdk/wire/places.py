@@ -102,6 +102,17 @@ class Scope:
             self.problems.add(place, f"a list is needed, this is {_what(inner)}", text)
         return None
 
+    def asked(self, what: Literal["len", "present"], text: str, place: str) -> None:
+        """A part whose length is asked (a list, a text with a finite domain), or whether it is there."""
+        node = self._follow(text, place, stars=False, from_end=False)
+        if what == "present" or node is None:
+            return
+        inner = node.inner if isinstance(node, NullableNode) else node
+        if not isinstance(inner, FiniteNode):
+            self.items(text, place)
+        elif inner.domain.code_type != "text":
+            self.problems.add(place, "a length is that of a list or a text", text)
+
     def _finite(self, node: SchemaNode, text: str, place: str) -> Domain | None:
         if isinstance(node, FiniteNode):
             return node.domain

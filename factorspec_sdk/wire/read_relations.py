@@ -19,7 +19,18 @@ from factorspec_sdk.wire.problems import Problems, pointer
 _EXPRESSIONS = frozenset({"expr", "value", "index", "if", "then", "body", "where", "arg"})
 _EXPRESSION_LISTS = frozenset({"args", "key"})
 _OPS: frozenset[str] = frozenset(
-    {*get_args(OpName), *get_args(FoldName), "in", "member", "lookup", "item", "len"}
+    {
+        *get_args(OpName),
+        *get_args(FoldName),
+        "in",
+        "member",
+        "lookup",
+        "item",
+        "len",
+        "present",
+        "quotient",
+        "rounded",
+    }
 )
 
 

@@ -20,7 +20,9 @@ from factorspec_sdk.fields.domains import (
 )
 from factorspec_sdk.relations.expressions import (
     ARITY,
+    EXTREMES,
     Const,
+    Division,
     Expr,
     Fold,
     In,
@@ -29,6 +31,7 @@ from factorspec_sdk.relations.expressions import (
     Lookup,
     Member,
     Op,
+    Present,
     Ref,
 )
 from factorspec_sdk.wire.places import Kind, Scope
@@ -86,21 +89,17 @@ def type_of(expr: Expr, scope: Scope, place: str) -> Type:
             return _op(expr, scope, place)
         case In():
             return _in(expr, scope, place)
-        case Member():
-            rows = table_rows(expr.table, len(expr.key), scope, place)
-            check_key(_key_types(expr.key, scope, place), rows, scope, pointer(place, "key"))
-            return BOOL
-        case Lookup():
-            return _lookup(expr, scope, place)
+        case Member() | Lookup():
+            return _member(expr, scope, place) if isinstance(expr, Member) else _lookup(expr, scope, place)
         case Item():
-            index = type_of(expr.index, scope, pointer(place, "index"))
-            expect(index, INT, "a position is an integer", scope, pointer(place, "index"))
-            return fields_type(expr.of, scope, pointer(place, "of"))
+            return _item(expr, scope, place)
         case Fold():
             return _fold(expr, scope, place)
-        case Length():
-            scope.items(expr.of, pointer(place, "of"))
-            return INT
+        case Length() | Present():
+            scope.asked(expr.op, expr.of, pointer(place, "of"))
+            return INT if isinstance(expr, Length) else BOOL
+        case Division():
+            return _division(expr, scope, pointer(place, "args"))
         case _:
             assert_never(expr)
 
@@ -222,6 +221,8 @@ def _op(expr: Op, scope: Scope, place: str) -> Type:
             [type_of(arg, scope, f"{args}/{at}") for at, arg in enumerate(expr.args) if at], scope, args
         )
     types = [type_of(arg, scope, f"{args}/{at}") for at, arg in enumerate(expr.args)]
+    if expr.op in EXTREMES:
+        return _extreme(expr, types, scope, args)
     if expr.op in _COMPARISONS:
         check_comparison(expr.op, types[0], types[1], scope, place)
         return BOOL
@@ -238,6 +239,8 @@ def _branches(types: Sequence[Type], scope: Scope, place: str) -> Type:
 def _arithmetic(expr: Op, types: Sequence[Type], scope: Scope, place: str) -> Type:
     """Integers; a date (or time) plus or minus an integer; the difference of two dates (or times)."""
     before = len(scope.problems)
+    if expr.op == "mod":
+        _check_divisor(expr.args[1], scope, f"{place}/1")
     wanted = ORDERED if expr.op in ("add", "sub") else INT
     for at, (arg, found) in enumerate(zip(expr.args, types, strict=True)):
         needed = "integers, dates or times" if wanted is ORDERED else "integers"
@@ -260,6 +263,30 @@ def _arithmetic(expr: Op, types: Sequence[Type], scope: Scope, place: str) -> Ty
     return moments[0]
 
 
+def _extreme(expr: Op, types: Sequence[Type], scope: Scope, place: str) -> Type:
+    for at, found in enumerate(types):
+        expect(found, ORDERED, f"{expr.op} takes integers, dates or times", scope, f"{place}/{at}")
+    known = {found for found in types if found}
+    if len(known) > 1:
+        scope.problems.add(place, f"{expr.op} takes values of one type", hint="here are several")
+    return known.pop() if known else ANY
+
+
+def _division(expr: Division, scope: Scope, place: str) -> Type:
+    for at, arg in enumerate(expr.args):
+        found = type_of(arg, scope, f"{place}/{at}")
+        if isinstance(arg, Const) and arg.const is None:
+            scope.problems.add(f"{place}/{at}", f"{expr.op} of null is always unknown")
+        expect(found, INT, f"{expr.op} takes integers", scope, f"{place}/{at}")
+    _check_divisor(expr.args[1], scope, f"{place}/1")
+    return INT
+
+
+def _check_divisor(divisor: Expr, scope: Scope, place: str) -> None:
+    if isinstance(divisor, Const) and divisor.const == 0:
+        scope.problems.add(place, "a division by 0 never has a value", divisor.const)
+
+
 def _in(expr: In, scope: Scope, place: str) -> Type:
     subject = type_of(expr.arg, scope, pointer(place, "arg"))
     for at, const in enumerate(expr.values):
@@ -270,6 +297,18 @@ def _in(expr: In, scope: Scope, place: str) -> Type:
 
 def _key_types(key: Sequence[Expr], scope: Scope, place: str) -> list[Type]:
     return [type_of(part, scope, pointer(place, "key", at)) for at, part in enumerate(key)]
+
+
+def _item(expr: Item, scope: Scope, place: str) -> Type:
+    index = type_of(expr.index, scope, pointer(place, "index"))
+    expect(index, INT, "a position is an integer", scope, pointer(place, "index"))
+    return fields_type(expr.of, scope, pointer(place, "of"))
+
+
+def _member(expr: Member, scope: Scope, place: str) -> Type:
+    rows = table_rows(expr.table, len(expr.key), scope, place)
+    check_key(_key_types(expr.key, scope, place), rows, scope, pointer(place, "key"))
+    return BOOL
 
 
 def _lookup(expr: Lookup, scope: Scope, place: str) -> Type:

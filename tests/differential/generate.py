@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = ("all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension")
+TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext")
+OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
+MODES = ("floor", "ceiling", "half_up", "half_even")
 TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
 Json = dict[str, Any]
 
@@ -197,8 +200,25 @@ class Generator:
         other = (
             self._number(leaves, depth - 1) if self.rng.random() < 0.6 else {"const": self.rng.randint(-2, 3)}
         )
-        op = self.rng.choice(["add", "sub", "mul", "neg", "abs", "add", "sub"])
-        return {"op": op, "args": [ref] if op in ("neg", "abs") else [ref, other]}
+        op = self.rng.choice(["add", "sub", "mul", "neg", "abs", "add", "sub", *OPERATIONS])
+        if op in ("neg", "abs"):
+            return {"op": op, "args": [ref]}
+        if op in ("mod", "quotient", "rounded") and other == {"const": 0}:
+            other = ref  # a constant divisor of 0 is refused
+        made: Json = {"op": op, "args": [ref, other]}
+        if op in ("quotient", "rounded"):
+            made["mode"] = self.rng.choice(MODES)
+        return made
+
+    def _question(self, leaves: list[Leaf]) -> Json | None:
+        """Whether a field is there, or how long a text is."""
+        leaf = self._pick([leaf for leaf in leaves if "[-" not in leaf.path], *TYPES)
+        if leaf is None:
+            return None
+        if leaf.type in ("text", "nulltext") and self.rng.random() < 0.6:
+            compared = [{"op": "len", "of": leaf.path}, {"const": self.rng.randint(0, 3)}]
+            return {"op": self.rng.choice(["eq", "le", "gt", "ne"]), "args": compared}
+        return {"op": "present", "of": leaf.path, "null": self.rng.random() < 0.5}
 
     def _condition(self, leaves: list[Leaf], shape: Shape | None, depth: int = 2) -> Json | None:
         roll = self.rng.random()
@@ -221,7 +241,9 @@ class Generator:
         return self._atom(leaves)
 
     def _atom(self, leaves: list[Leaf]) -> Json | None:
-        leaf = self._pick(leaves, "int", "text", "bool", "date", "time", "nullable", "nulltext")
+        if self.rng.random() < 0.1:
+            return self._question(leaves)
+        leaf = self._pick(leaves, *TYPES)
         if leaf is None:
             return None
         if leaf.type == "bool" and self.rng.random() < 0.5:

@@ -132,7 +132,7 @@ def test_masks_on_mixed_specs(block: int, canonical: Canonical) -> None:
 def test_masks_where_twenty_thousand_records_are_possible(seed: int, canonical: Canonical) -> None:
     """Large products: random walks instead of every node."""
     rng = random.Random(seed)
-    docs = (document(800_000 + seed * 1_000 + n, None, 20_000) for n in range(40))
+    docs = (document(800_000 + seed * 1_000 + n, None, 20_000) for n in range(200))
     made = next(
         m for m in (compiled_with_trie(d, canonical) for d in docs) if m is not None and m[1].leaves > 500
     )

@@ -160,6 +160,21 @@ RECORDED: list[tuple[Body, Any]] = [
         {"op": "eq", "args": [ref("$.a"), {"const": 1}]}, {"op": "eq", "args": [ref("$.b"), {"const": 1}]},
         ref("$.flag")]}),
     (lambda s, g: fs.is_row((s.a, s.kind), [(1, "x")]), None),
+    (lambda s, g: s.a // 2 == 7 % s.b, {"op": "eq", "args": [
+        {"op": "quotient", "args": [ref("$.a"), {"const": 2}], "mode": "floor"},
+        {"op": "mod", "args": [{"const": 7}, ref("$.b")]}]}),
+    (lambda s, g: fs.quotient(s.a * 19, 100) == fs.rounded(s.b, 5, mode="half_even"), {"op": "eq", "args": [
+        {"op": "quotient", "args": [{"op": "mul", "args": [ref("$.a"), {"const": 19}]}, {"const": 100}],
+         "mode": "half_up"},
+        {"op": "rounded", "args": [ref("$.b"), {"const": 5}], "mode": "half_even"}]}),
+    (lambda s, g: fs.least(s.a, s.b, 3) == fs.most(s.a, 1), {"op": "eq", "args": [
+        {"op": "least", "args": [ref("$.a"), ref("$.b"), {"const": 3}]},
+        {"op": "most", "args": [ref("$.a"), {"const": 1}]}]}),
+    (lambda s, g: fs.is_present(s.part) & fs.is_present(s.maybe), {"op": "and", "args": [
+        {"op": "present", "of": "$.part"}, {"op": "present", "of": "$.maybe"}]}),
+    (lambda s, g: fs.every(fs.length(p.kind) == 1 for i in s.items for p in i.parts), {
+        "op": "every", "in": "$.items", "as": "x1", "body": {"op": "every", "in": "x1.parts", "as": "x2",
+        "body": {"op": "eq", "args": [{"op": "len", "of": "x2.kind"}, {"const": 1}]}}}),
 ]  # fmt: skip
 
 
@@ -331,7 +346,7 @@ REFUSED: list[tuple[Body, str]] = [
     (lambda s, g: bool(s.flag), "truth"),
     (lambda s, g: int(s.a) == 1, "int()"),
     (lambda s, g: float(s.a) == 1, "float()"),
-    (lambda s, g: round(s.a) == 1, "cannot be recorded"),
+    (lambda s, g: round(s.a) == 1, "fs.rounded"),
     (lambda s, g: range(s.a) == range(3), "index"),
     (lambda s, g: f"{s.a}" == "1", "text"),
     (lambda s, g: str(s.a) == "1", "text"),
@@ -339,7 +354,18 @@ REFUSED: list[tuple[Body, str]] = [
     (lambda s, g: s.kind[0] == "x", "cannot be recorded"),
     (lambda s, g: s.start.year == 2026, "'year'"),
     (lambda s, g: s.a / 2 == 1, "cannot be recorded"),
-    (lambda s, g: s.a % 2 == 1, "cannot be recorded"),
+    (lambda s, g: round(s.a / 2) == 1, "fs.quotient"),
+    (lambda s, g: divmod(s.a, 2) == (1, 1), "use //"),
+    (lambda s, g: s.a // 0 == 1, "division by 0"),
+    (lambda s, g: fs.rounded(s.a, 0) == 1, "division by 0"),
+    (lambda s, g: s.start % 2 == 1, "cannot calculate"),
+    (lambda s, g: fs.quotient(s.kind, 2) == 1, "cannot calculate"),
+    (lambda s, g: fs.quotient(s.a, 2, mode="up") == 1, "'up' is no rounding"),  # type: ignore[arg-type]
+    (lambda s, g: fs.least(s.a, s.kind) == 1, "never compare"),
+    (lambda s, g: fs.least(s.a, None) == 1, "null has no order"),
+    (lambda s, g: fs.is_present(s.a + 1), "is no field"),
+    (lambda s, g: fs.length(s.a) == 1, "has no length"),
+    (lambda s, g: fs.length(s.part) == 1, "has no length"),
     (lambda s, g: s.a**2 == 1, "cannot be recorded"),
     (lambda s, g: s.a == "x", "never compare"),
     (lambda s, g: s.a == s.kind, "never compare"),
@@ -349,7 +375,7 @@ REFUSED: list[tuple[Body, str]] = [
     (lambda s, g: s.kind < "y", "no order"),
     (lambda s, g: s.kind == "z", "never 'z'"),
     (lambda s, g: s.start == datetime.time(9), "never compare"),
-    (lambda s, g: s.start + s.end == s.end, "cannot add"),
+    (lambda s, g: s.start + s.end == s.end, "cannot calculate a date + a date"),
     (lambda s, g: s.end - s.start == datetime.timedelta(hours=3), "whole number of days"),
     (lambda s, g: s.a == datetime.timedelta(days=3), "dates and times only"),
     (lambda s, g: s.kind + "x" == "xx", "cannot calculate"),
@@ -466,6 +492,15 @@ def test_aggregates_compute_on_ordinary_values() -> None:
     assert fs.is_row((1, 2), [(1, 2)])
     assert fs.is_row(("a", 2), {"a": 2})
     assert fs.is_null(None)
+    assert fs.is_present(0)
+    assert (fs.least(3, 1, 2), fs.most(3, 1, 2)) == (1, 3)
+    assert fs.length("Zoë") == 3
+    assert (fs.quotient(-7, 2), fs.quotient(7, 2, mode="half_even"), fs.quotient(7, -2, mode="floor")) == (
+        -4,
+        4,
+        -4,
+    )
+    assert (fs.rounded(12, 5), fs.rounded(25, 10), fs.rounded(25, 10, mode="half_even")) == (10, 30, 20)
     assert fs.abs_(-1) == 1
     assert fs.elapsed(datetime.time(9), datetime.time(10)) == 3600
     assert fs.elapsed(datetime.date(2026, 1, 1), datetime.date(2026, 1, 3)) == 2

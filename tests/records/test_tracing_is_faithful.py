@@ -57,6 +57,12 @@ BODIES: list[Body] = [
     lambda s, g: fs.is_in(s.kind, g.kinds),
     lambda s, g: fs.is_in(s.a, [1, 2, 3]),
     lambda s, g: s.start >= g.limits.days[s.kind],
+    lambda s, g: s.a // 3 == (s.b - 5) // -2,
+    lambda s, g: (s.a - s.b) % 3 == 7 % (s.a + 1),
+    lambda s, g: fs.quotient(s.a * 19, 10) >= fs.rounded(s.b - 5, 4, mode="half_even") * 3,
+    lambda s, g: fs.least(s.a, s.b, 6) == fs.most(2, s.b - 3),
+    lambda s, g: fs.is_present(s.maybe),
+    lambda s, g: fs.length(s.kind) == s.a // 4,
 ]
 
 
