@@ -97,6 +97,15 @@ def linear(store: NodeStore, terms: Iterable[Term], constant: int = 0, poison: b
     return store.intern((Linear, kept, constant, poison), lambda: Linear(store, kept, constant, poison))
 
 
+def split_constant(value: ValueNode) -> tuple[ValueNode, int]:
+    """(value without its constant, constant); of a known number the number 0 is left."""
+    if isinstance(value, Known) and value.number is not None:
+        return value.store.known(0), value.number
+    if isinstance(value, Linear):
+        return linear(value.store, value.terms, 0, value.poison), value.constant
+    return value, 0
+
+
 def _bounds(terms: Sequence[Term], constant: int) -> tuple[int | None, int | None]:
     lo = hi = constant
     for node, factor in terms:

@@ -5,12 +5,13 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.client import AsyncClient, Client
-from factorspec_sdk.client.result import Origin, RelationReport, Report, Result, Usage
+from factorspec_sdk.client.result import GoalReport, Origin, RelationReport, Report, Result, Usage
 from factorspec_sdk.client.transport import Transport
 
 __all__ = [
     "AsyncClient",
     "Client",
+    "GoalReport",
     "IncompleteAnswer",
     "InvalidAnswer",
     "Origin",

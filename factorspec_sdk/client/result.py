@@ -33,6 +33,29 @@ class RelationReport:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalReport:
+    """What the record reaches at one level of the objective, and what is proven about it.
+
+    Attributes:
+        name: of the level, else what it does.
+        goal: "maximize" or "minimize".
+        value: of this record; dates and times as ISO texts, None where it has none.
+        best: the best value found among the valid records within the gaps of the levels before.
+        bound: none of those is better; None if that is not known.
+        proven: ``best`` is the optimum.
+        gap: records this far from ``best`` were allowed.
+    """
+
+    name: str
+    goal: Literal["maximize", "minimize"]
+    value: int | str | None
+    best: int | str | None
+    bound: int | str | None
+    proven: bool
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How a record came about, as the server tells it.
 
@@ -54,6 +77,7 @@ class Report:
         spec_cached: True if it was an earlier one.
         seed: of the sampling noise; the same seed gives the same record.
         relations: a verdict for each relation on each object that holds it.
+        objective: what the record reaches, level by level.
         origins: each token's text and where it came from; None unless the call asked for it.
     """
 
@@ -74,6 +98,7 @@ class Report:
     spec_cached: bool
     seed: int
     relations: tuple[RelationReport, ...] = ()
+    objective: tuple[GoalReport, ...] = ()
     origins: tuple[tuple[str, Origin], ...] | None = None
 
 

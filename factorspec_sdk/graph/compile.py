@@ -3,12 +3,16 @@
 unroll          schema            -> unrolled record, slots, holes        graph/unroll.py
 lay_out         unrolled record   -> program                              graph/layout.py
 lower_relations relations         -> factors on slots                     graph/factors.py
-connect         factors           -> independent components               graph/factors.py
+lower_objective objective         -> values on slots                      graph/objective.py
+connect         factors, values   -> independent components               graph/factors.py
 decide          component         -> exact feasibility, or a conflict     graph/search.py, conflict.py
+optimise        component, values -> .. within the gaps of the optimum    graph/objective.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from weakref import finalize
@@ -25,6 +29,13 @@ from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_r
 from factorspec_sdk.graph.feasibility import Costs, NodeCost
 from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.layout import lay_out
+from factorspec_sdk.graph.objective import (
+    MAX_ENUMERATED,
+    Certificate,
+    Contradiction,
+    Optimiser,
+    lower_objective,
+)
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
 from factorspec_sdk.graph.tighten import tightened_lengths
@@ -36,8 +47,6 @@ from factorspec_sdk.wire.spec import Spec
 STEP_BUDGET = 100_000
 #: so many components may use up their step budget while a spec is compiled
 COMPONENTS_AT_FULL_COST = 4
-#: domains up to this size may be searched value by value
-MAX_ENUMERATED = 20_000
 GraphState = tuple[tuple[int, object], ...]
 
 
@@ -87,12 +96,16 @@ class FactorGraph:
 
 @dataclass(frozen=True, eq=False)
 class CompiledSpec:
-    """A satisfiable spec, ready for decoding. Holds no tokens and no request state."""
+    """A satisfiable spec, ready for decoding. Holds no tokens and no request state.
+
+    certificates: what is proven about each level of the objective.
+    """
 
     spec: Spec
     program: Program
     feasibility: FactorGraph
     groups: tuple[Group, ...]
+    certificates: tuple[Certificate, ...] = ()
 
 
 def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
@@ -121,33 +134,55 @@ def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
     store = NodeStore()
     factors = lower_relations(unrolled, store)
     _refuse_false(factors, store)
-    groups = connect(factors, unrolled)
+    levels = lower_objective(spec.objective, unrolled, store)
+    optimiser = Optimiser(levels, unrolled, store)
+    groups = connect(factors, unrolled, (mask for level in levels for mask in level.scopes))
     components: list[Component] = []
     left = COMPONENTS_AT_FULL_COST * step_budget
     for group in groups:
-        components.append(decide(group, unrolled, store, min(step_budget, left)))
+        make = optimise if optimiser.speaks_of(group) else decide
+        components.append(make(group, optimiser, min(step_budget, left)))
         left -= components[-1].steps
     graph = FactorGraph(unrolled, program, components)
     finalize(graph, store.dissolve)
-    return CompiledSpec(spec, program, graph, tuple(groups))
+    return CompiledSpec(spec, program, graph, tuple(groups), optimiser.certificates())
 
 
-def decide(group: Group, unrolled: Unrolled, store: NodeStore, step_budget: int) -> Component:
+def decide(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
     """The component's feasibility; proves that it has a solution and what its first slot can be."""
-    make = partial(make_component, unrolled, store, step_budget)
-    try:
+    unrolled = optimiser.unrolled
+    make = partial(make_component, unrolled, optimiser.store, step_budget)
+    with _refusing_large(group, unrolled):
         component, satisfiable = make(group)
+    if not satisfiable:
+        origins, minimal = minimal_conflict(group, unrolled, lambda part: make(part)[1])
+        raise _unsatisfiable(origins, minimal)
+    component.values(0, component.start)
+    return component
+
+
+def optimise(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
+    """The feasibility of a component within the gaps of the objective that speaks of it."""
+    try:
+        with _refusing_large(group, optimiser.unrolled):
+            component = optimiser.component(group, step_budget)
+    except Contradiction:
+        decide(group, optimiser, step_budget)  # raises with the conflict
+        raise
+    component.values(0, component.start)
+    return component
+
+
+@contextmanager
+def _refusing_large(group: Group, unrolled: Unrolled) -> Iterator[None]:
+    try:
+        yield
     except TooWide:
         reason = "a field is too wide for relations other than one linear one"
         raise _too_large(group, unrolled, reason) from None
     except OverBudget:
         reason = "the step budget for proving feasibility ran out"
         raise _too_large(group, unrolled, reason) from None
-    if not satisfiable:
-        origins, minimal = minimal_conflict(group, unrolled, lambda part: make(part)[1])
-        raise _unsatisfiable(origins, minimal)
-    component.values(0, component.start)
-    return component
 
 
 def make_component(
@@ -199,5 +234,6 @@ def _too_large(group: Group, unrolled: Unrolled, reason: str) -> TooLarge:
     hint = (
         f"narrow the domains (to {MAX_ENUMERATED} values for products and conditions), or split the relations"
     )
-    problems = [Problem(p, message, hint=hint) for p in sorted({f.origin.pointer for f in group.factors})[:1]]
+    pointers = sorted({f.origin.pointer for f in group.factors}) or ["/x-factorspec/objective"]
+    problems = [Problem(pointers[0], message, hint=hint)]
     return TooLarge(reason, problems)

@@ -82,8 +82,11 @@ def _parts(condition: Condition, store: NodeStore) -> Iterator[Condition]:
         yield condition
 
 
-def connect(factors: Iterable[Factor], unrolled: Unrolled) -> list[Group]:
-    """Connected components, in writing order of their first slots. O(scope sizes · α)."""
+def connect(factors: Iterable[Factor], unrolled: Unrolled, scopes: Iterable[int] = ()) -> list[Group]:
+    """Connected components, in writing order of their first slots. O(scope sizes · α).
+
+    scopes: more sets of slots (bit masks) that must lie in one component each.
+    """
     parent: dict[int, int] = {}
 
     def find(slot: int) -> int:
@@ -94,21 +97,24 @@ def connect(factors: Iterable[Factor], unrolled: Unrolled) -> list[Group]:
             parent[slot], slot = root, parent[slot]
         return root
 
-    scoped: list[tuple[int, Factor]] = []
-    for factor in factors:
-        scope = list(bits(factor.condition.slots))
-        for slot in scope:
-            parent[find(slot)] = find(scope[0])
+    def join(mask: int) -> int:
+        first = (mask & -mask).bit_length() - 1
+        for slot in bits(mask):
+            parent[find(slot)] = find(first)
             for controller in unrolled.controlling(slot):
-                parent[find(controller)] = find(scope[0])
-        scoped.append((scope[0], factor))
+                parent[find(controller)] = find(first)
+        return first
+
+    scoped = [(join(factor.condition.slots), factor) for factor in factors]
+    for mask in scopes:
+        join(mask)
     slots: dict[int, list[int]] = {}
     for slot in sorted(parent):
         slots.setdefault(find(slot), []).append(slot)
     members: dict[int, list[Factor]] = {}
     for first, factor in scoped:
         members.setdefault(find(first), []).append(factor)
-    return [Group(tuple(found), tuple(members[root])) for root, found in slots.items()]
+    return [Group(tuple(found), tuple(members.get(root, ()))) for root, found in slots.items()]
 
 
 def bits(mask: int) -> Iterator[int]:

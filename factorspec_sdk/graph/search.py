@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.sets import IndexSet
-from factorspec_sdk.graph.components import OverBudget
+from factorspec_sdk.graph.components import ComponentState, OverBudget
 from factorspec_sdk.graph.factors import bits
 from factorspec_sdk.graph.layers import Layers, LayerState
 from factorspec_sdk.graph.runs import Runs
@@ -44,7 +44,7 @@ class Search:
         self.slots = layers.slots
         self._size = size
         self.sizes = [len(domain) for domain in layers.domains]
-        self.start = layers.start
+        self.start: ComponentState = layers.start
         self._live: list[dict[LayerState, bool]] = [{} for _ in range(size)]
         self._values: list[dict[LayerState, IndexSet]] = [{} for _ in range(size)]
         self._masks: list[dict[Condition, int]] = [{} for _ in range(size)]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from factorspec_sdk.automata.linear import Compare, Linear, linear
+from factorspec_sdk.automata.linear import Compare, Linear, split_constant
 from factorspec_sdk.automata.logic import conjunction, parts_of
 from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Condition, Known, Mark, SlotValue, ValueNode
 from factorspec_sdk.automata.values import OrZero
@@ -319,7 +319,7 @@ class WideSearch:
             if value.number is None:
                 return None if value.code is Mark.MISSING else (target, Key(pending, None), 0, True, None)
             return target, Key(pending, None), 0, True, (shape.op, 0, value.number)
-        rest, base = _split_constant(value)
+        rest, base = split_constant(value)
         return target, Key(pending, Shape(shape.op, rest)), base, False, None
 
     def _by_sets(self, layer: int, key: Key) -> list[Branching]:
@@ -343,7 +343,7 @@ class WideSearch:
             own = _factor(shape.value, slot)
             if own is None:
                 raise NotWide
-            rest, extra = _split_constant(shape.value.assign(slot, 0, self._code(layer, 0)))
+            rest, extra = split_constant(shape.value.assign(slot, 0, self._code(layer, 0)))
             extra -= own * self._code(layer, 0)
             if isinstance(rest, Known):
                 test, shape, fresh = (shape.op, own, extra), None, True
@@ -353,7 +353,7 @@ class WideSearch:
             if len(begun) > 1 or shape is not None:
                 raise NotWide
             op, value, factor = begun[0]
-            rest, base = _split_constant(value.assign(slot, 0, self._code(layer, 0)))
+            rest, base = split_constant(value.assign(slot, 0, self._code(layer, 0)))
             base -= factor * self._code(layer, 0)
             shape, fresh = Shape(op, rest), True
         pending = conjunction(self._store, kept)
@@ -385,13 +385,3 @@ def _factor(value: ValueNode, slot: int) -> int | None:
                 return None
             found = factor
     return found
-
-
-def _split_constant(value: ValueNode) -> tuple[ValueNode, int]:
-    """(value without its constant, constant); a constant alone is left as the number 0."""
-    if isinstance(value, Known):
-        assert value.number is not None
-        return value.store.known(0), value.number
-    if isinstance(value, Linear):
-        return linear(value.store, value.terms, 0, value.poison), value.constant
-    return value, 0

@@ -1,4 +1,4 @@
-"""A JSON record against a spec: relation verdicts on every object, by meaning."""
+"""A JSON record against a spec: verdicts on every object, and values of the objective, by meaning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from factorspec_sdk.fields.domains import Scalar
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict, check_relations
-from factorspec_sdk.relations.view import View
+from factorspec_sdk.relations.view import Quantity, View
 from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, NullableNode, ObjectNode, SchemaNode
 from factorspec_sdk.wire.spec import Spec
 
@@ -19,6 +19,12 @@ def check_spec(spec: Spec, record: object) -> list[Verdict]:
     The record is expected to fit the schema (``wire/validate.py``); parts that do not are skipped.
     """
     return list(_verdicts(spec.root, _typed(spec.root, record), "", {}))
+
+
+def objective_values(spec: Spec, record: object) -> list[Quantity]:
+    """What each level of the objective comes to on a JSON record."""
+    view = View(_typed(spec.root, record), spec.root.tables) if spec.objective else None
+    return [goal.quantity(view) for goal in spec.objective] if view is not None else []
 
 
 def _verdicts(

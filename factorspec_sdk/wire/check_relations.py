@@ -21,6 +21,9 @@ from factorspec_sdk.relations import (
     Sum,
     Table,
 )
+from factorspec_sdk.relations.expressions import roots
+from factorspec_sdk.relations.objective import Goal
+from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
 from factorspec_sdk.wire.places import Facts, Scope
@@ -72,6 +75,18 @@ class RelationChecker:
             self.visit(node.item, tables, holders)
         elif isinstance(node, NullableNode):
             self.visit(node.inner, tables, holders)
+
+    def check_objective(self, root: ObjectNode, objective: tuple[Goal, ...]) -> None:
+        """Check the root's objective: each level is an expression over numbers, dates or times."""
+        scope = Scope(root, root.tables, self._problems, self.facts)
+        for at, goal in enumerate(objective):
+            place = pointer("", VENDOR, "objective", at, "expr")
+            found = type_of(goal.expr, scope, place)
+            expect(found, ORDERED, f"{goal.goal} takes an integer, a date or a time", scope, place)
+            if len(found) > 1:
+                self._problems.add(place, f"{goal.goal} takes values of one type")
+            if not roots(goal.expr):
+                self._problems.add(place, f"{goal.goal} names no field", hint="leave this level out")
 
 
 def check_relation(relation: Relation, scope: Scope, place: str) -> None:

@@ -4,7 +4,7 @@ The passes, each in its own file::
 
     load             JSON within the budgets
     read_schema      schema nodes; relations become their models
-    check_relations  paths, tables, names, types
+    check_relations  paths, tables, names, types, of the objective too
     free             schemas of free parts
     normalise        the writing order of every object becomes explicit, keys are sorted, hash
 """
@@ -55,12 +55,13 @@ def parse_document(source: Mapping[str, object] | str | bytes, *, limits: Limits
     problems.raise_if_any()
     assert isinstance(root, ObjectNode)
     text = canonical_json(_normalised(document, reader))
-    return Spec(json.loads(text), hash_of(text), root)
+    return Spec(json.loads(text), hash_of(text), root, reader.objective)
 
 
 def _checked(root: ObjectNode, reader: SchemaReader, limits: Limits, problems: Problems) -> ObjectNode:
     checker = RelationChecker(reader, limits, problems)
     checker.visit(root, {})
+    checker.check_objective(root, reader.objective)
     parts = FreeParts(reader, limits, problems)
     parts.fill()
     shortened = parts.long_lists(root, checker.facts.touched)

@@ -15,7 +15,8 @@ class Limits:
     enum_values: values of one ``enum``, and of a nullable range, which becomes one.
     table_rows: rows of all tables together.
     relations: relations of all objects together.
-    expression_nodes: JSON objects in all relations together.
+    expression_nodes: JSON objects in all relations and in the objective together.
+    goals: levels of the objective.
     key_chars: characters of one key.
     text_chars: characters of one string, and the largest ``maxLength``.
     list_items: the largest ``maxItems``.
@@ -30,6 +31,7 @@ class Limits:
     table_rows: int = 100_000
     relations: int = 2_000
     expression_nodes: int = 20_000
+    goals: int = 16
     key_chars: int = 500
     text_chars: int = 100_000
     list_items: int = 10_000

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import TYPES
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR
 from factorspec_sdk.wire.read_relations import relation_adapter
@@ -31,17 +32,22 @@ _TEXT: Schema = {"type": "string"}
 def document_json_schema() -> Schema:
     """JSON Schema (draft 2020-12) of a wire document, version 1."""
     relation: Schema = relation_adapter().json_schema(by_alias=True, ref_template="#/$defs/{model}")
-    models = relation.pop("$defs")
-    assert isinstance(models, dict)
+    goal: Schema = Goal.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    models, more = relation.pop("$defs"), goal.pop("$defs")
+    assert isinstance(models, dict) and isinstance(more, dict)
     definitions: Schema = {
+        **more,
         **models,
+        "Goal": goal,
         "Relation": relation,
         "Schema": _schema(_ref("Vendor")),
         "Schemas": {"type": "object", "additionalProperties": _ref("Schema")},
         "Vendor": _closed(_vendor()),
         "Domain": _domain(),
     }
-    root = _schema(_closed({"version": {"const": VERSION}, **_vendor()}, required=["version"]))
+    objective: Schema = {"type": "array", "items": _ref("Goal")}
+    at_root: Schema = {"version": {"const": VERSION}, "objective": objective, **_vendor()}
+    root = _schema(_closed(at_root, required=["version"]))
     properties = root["properties"]
     assert isinstance(properties, dict)
     properties |= {

@@ -1,4 +1,4 @@
-"""Relations from JSON to their models; Pydantic's errors become one readable problem each."""
+"""Relations and goals from JSON to their models; Pydantic's errors become one readable problem each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.expressions import FoldName, OpName
+from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.problems import Problems, pointer
 
 #: fields that hold an expression, and fields that hold a list of them: Pydantic names the branch after them
@@ -61,6 +62,21 @@ def read_relation(raw: JsonValue, place: str, problems: Problems) -> Relation | 
         return relation_adapter().validate_json(json.dumps(raw), by_alias=True, by_name=False)
     except ValidationError as error:
         _translate(error.errors(include_url=False, include_input=False), raw, place, problems)
+        return None
+
+
+def read_goal(raw: JsonValue, place: str, problems: Problems) -> Goal | None:
+    """The model of one level of an objective; None if it has problems (noted)."""
+    if not isinstance(raw, dict):
+        problems.add(place, "a level of an objective is an object with a goal", raw)
+        return None
+    try:
+        return Goal.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_input=False)
+        for found in errors:
+            found["loc"] = ("goal", *found["loc"])
+        _translate(errors, raw, place, problems)
         return None
 
 

@@ -15,13 +15,14 @@ from urllib.parse import unquote
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations import Relation
+from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import FALSE_TRUE, NULL_ONLY, nullable, read_listed, types_of
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
 from factorspec_sdk.wire.numbers import read_integer, read_number
 from factorspec_sdk.wire.problems import Problems, pointer
-from factorspec_sdk.wire.read_relations import read_relation
+from factorspec_sdk.wire.read_relations import read_goal, read_relation
 from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, FreeNode, ObjectNode, Property, SchemaNode
 from factorspec_sdk.wire.strings import length, read_string
 from factorspec_sdk.wire.vendor import object_vendor, ordered_names, vendor_of
@@ -37,6 +38,7 @@ class SchemaReader:
     broken: id -> node that stands where problems were found, so that all others are found too.
     definitions: name -> node of every definition that was read.
     orders: objects with the writing order of their properties.
+    objective: what the root optimises, level by level.
     """
 
     def __init__(self, document: Schema, limits: Limits, problems: Problems) -> None:
@@ -45,6 +47,7 @@ class SchemaReader:
         self.broken: dict[int, FreeNode] = {}
         self.definitions: dict[str, SchemaNode] = {}
         self.orders: list[tuple[Schema, list[str]]] = []
+        self.objective: tuple[Goal, ...] = ()
         self._document = document
         self._limits = limits
         self._problems = problems
@@ -232,6 +235,8 @@ class SchemaReader:
             for name in names
         ]
         relations, pointers = self._read_relations(vendor.relations, pointer(place, VENDOR, "relations"))
+        if not place:
+            self.objective = self._read_objective(vendor.objective, pointer(place, VENDOR, "objective"))
         return ObjectNode(place, tuple(found), relations, vendor.tables, pointers)
 
     def _required(self, schema: Schema, properties: Schema, place: str) -> set[str]:
@@ -254,9 +259,7 @@ class SchemaReader:
         self._relations += len(raw)
         if self._relations > self._limits.relations:
             too_large(place, f"more than {self._limits.relations} relations")
-        self._expressions += sum(map(_count_objects, raw))
-        if self._expressions > self._limits.expression_nodes:
-            too_large(place, f"more than {self._limits.expression_nodes} nodes of expressions")
+        self._count_expressions(raw, place)
         relations: list[Relation] = []
         pointers: list[str] = []
         names: dict[str, int] = {}
@@ -272,6 +275,18 @@ class SchemaReader:
             relations.append(relation)
             pointers.append(below)
         return tuple(relations), tuple(pointers)
+
+    def _count_expressions(self, raw: list[JsonValue], place: str) -> None:
+        self._expressions += sum(map(_count_objects, raw))
+        if self._expressions > self._limits.expression_nodes:
+            too_large(place, f"more than {self._limits.expression_nodes} nodes of expressions")
+
+    def _read_objective(self, raw: list[JsonValue], place: str) -> tuple[Goal, ...]:
+        if len(raw) > self._limits.goals:
+            too_large(place, f"more than {self._limits.goals} levels")
+        self._count_expressions(raw, place)
+        found = [read_goal(value, f"{place}/{at}", self._problems) for at, value in enumerate(raw)]
+        return tuple(goal for goal in found if goal is not None)
 
     def _list(self, schema: Schema, place: str, depth: int) -> SchemaNode | None:
         refuse_others(schema, {"type", "items", "minItems", "maxItems"}, "lists", place, self._problems)

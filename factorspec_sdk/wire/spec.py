@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.schema import ObjectNode
 
 
@@ -15,11 +16,13 @@ class Spec:
     document: the document as it was sent, in canonical key order where order has no meaning.
     hash: SHA-256 (hex) of the canonical JSON of ``document``.
     root: the resolved schema.
+    objective: what to optimise, level by level; empty where every valid record will do.
     """
 
     document: dict[str, JsonValue]
     hash: str
     root: ObjectNode
+    objective: tuple[Goal, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and self.hash == other.hash

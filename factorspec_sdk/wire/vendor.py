@@ -1,4 +1,4 @@
-"""The vendor key ``x-factorspec``: order, relations and tables on objects, a domain on values."""
+"""The vendor key ``x-factorspec``: order, relations, tables on objects, domains on values, an objective."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from factorspec_sdk.wire.schema import Row
 VERSION = 1
 _ON_OBJECTS = frozenset({"order", "relations", "tables"})
 _ON_VALUES = frozenset({"domain"})
-_LATER = frozenset({"objective", "max_depth"})
+_AT_ROOT = frozenset({"objective"})
+_LATER = frozenset({"max_depth"})
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectVendor:
-    """What the vendor key of an object says; ``relations`` are still JSON."""
+    """What the vendor key of an object says; ``relations`` and ``objective`` are still JSON."""
 
     order: list[JsonValue] | None = None
     relations: list[JsonValue] = field(default_factory=list)
+    objective: list[JsonValue] = field(default_factory=list)
     tables: dict[str, tuple[Row, ...]] = field(default_factory=dict)
 
 
@@ -48,8 +50,8 @@ def vendor_of(schema: Schema, place: str, allowed: frozenset[str], problems: Pro
 
 
 def _refuse(key: str, value: JsonValue, place: str, allowed: frozenset[str], problems: Problems) -> None:
-    if key == "version":
-        problems.refuse(place, "version stands at the root of a document only", value)
+    if key == "version" or key in _AT_ROOT:
+        problems.refuse(place, f"{key} stands at the root of a document only, on an object", value)
     elif key in _LATER:
         problems.refuse(place, f"{key} is not supported in version {VERSION}", value)
     elif key in _ON_OBJECTS | _ON_VALUES:
@@ -73,11 +75,12 @@ def check_version(document: Schema, problems: Problems) -> None:
 
 def object_vendor(schema: Schema, place: str, problems: Problems) -> ObjectVendor:
     """Read the vendor key of an object."""
-    vendor = vendor_of(schema, place, _ON_OBJECTS, problems)
+    vendor = vendor_of(schema, place, _ON_OBJECTS if place else _ON_OBJECTS | _AT_ROOT, problems)
     place = pointer(place, VENDOR)
     return ObjectVendor(
         order=_list_of(vendor, "order", place, problems),
         relations=_list_of(vendor, "relations", place, problems) or [],
+        objective=_list_of(vendor, "objective", place, problems) or [],
         tables=_tables(vendor.get("tables", {}), pointer(place, "tables"), problems),
     )
 

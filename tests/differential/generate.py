@@ -40,10 +40,13 @@ class Shape:
 class Generator:
     """One random document."""
 
-    def __init__(self, seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000) -> None:
+    def __init__(
+        self, seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000, goals: int = 0
+    ) -> None:
         self.rng = random.Random(seed)
         self.kinds = kinds
         self.max_size = max_size
+        self.goals = goals
         self.tables: dict[str, list[list[Any]]] = {}
 
     def document(self) -> Json:
@@ -57,6 +60,9 @@ class Generator:
             if made is not None:
                 relations.append({"name": f"r{number} {kind}", "kind": kind, **made})
         vendor: Json = {"version": 1, "relations": relations}
+        goals = [goal for _ in range(self.goals) if (goal := self._goal(shape)) is not None]
+        if goals:
+            vendor["objective"] = goals
         if self.tables:
             vendor["tables"] = self.tables
         return {**shape.schema, "x-factorspec": vendor}
@@ -304,6 +310,43 @@ class Generator:
             return {"ref": leaf.path}
         return {"const": self.rng.randint(0, span)}
 
+    # -- objectives -------------------------------------------------------------------------------
+
+    def _goal(self, shape: Shape) -> Json | None:
+        expr = self._aim(shape)
+        if expr is None:
+            return None
+        made: Json = {"goal": self.rng.choice(["maximize", "minimize"]), "expr": expr}
+        if self.rng.random() < 0.4:
+            made["gap"] = self.rng.choice([1, 1, 2, 5, 1800])
+        return made
+
+    def _aim(self, shape: Shape, depth: int = 1) -> Json | None:
+        """An expression of one type: fields, folds, differences, choices."""
+        leaves = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
+        roll = self.rng.random()
+        if depth and roll < 0.25:
+            args = [self._aim(shape, 0), self._aim(shape, 0)]
+            return None if None in args or not all(map(_is_number, args)) else {"op": "add", "args": args}
+        if roll < 0.55 and shape.lists:
+            return self._folded(shape)
+        if roll < 0.65:
+            moment = self._pick(leaves, "date", "time")
+            return None if moment is None else {"ref": moment.path}
+        if roll < 0.75:
+            test, yes, no = self._atom(leaves), self._number(leaves, 0), self._number(leaves, 0)
+            return None if None in (test, yes, no) else {"op": "if", "args": [test, yes, no]}
+        return self._number(leaves, 2)
+
+    def _folded(self, shape: Shape) -> Json | None:
+        path, leaves, _, _ = self.rng.choice(shape.lists)
+        inner = self._bound_leaves(leaves, "s")
+        op = self.rng.choice(["sum", "sum", "count", "min", "max", "len", "len"])
+        if op == "len":
+            return {"op": "len", "of": path}
+        body = self._atom(inner) if op == "count" else self._number(inner)
+        return None if body is None else {"op": op, "in": path, "as": "s", "body": body}
+
     # -- kinds ------------------------------------------------------------------------------------
 
     def _all_different(self, shape: Shape) -> Json | None:
@@ -406,6 +449,13 @@ class Generator:
         return None if expr is None else {"expr": expr}
 
 
-def document(seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000) -> Json:
-    """The document of a seed; with ``kinds`` it has one relation of each (where the shape allows it)."""
-    return Generator(seed, kinds, max_size).document()
+def _is_number(expr: Json | None) -> bool:
+    return expr is not None and ("op" in expr or "ref" in expr)
+
+
+def document(seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000, goals: int = 0) -> Json:
+    """The document of a seed; with ``kinds`` it has one relation of each (where the shape allows it).
+
+    goals: levels of an objective, fewer where the shape has nothing to optimise.
+    """
+    return Generator(seed, kinds, max_size, goals).document()

@@ -64,6 +64,7 @@ def check_conflict(doc: dict[str, object], names: tuple[str, ...]) -> None:
     def records_with(kept: set[str]) -> bool:
         vendor = dict(doc["x-factorspec"])  # type: ignore[call-overload]
         vendor["relations"] = [r for r in vendor["relations"] if r["name"] in kept]
+        vendor.pop("objective", None)
         return bool(all_records(parse_document({**doc, "x-factorspec": vendor})))
 
     assert not records_with(set(names))

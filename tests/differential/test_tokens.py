@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 import pytest
 
 from factorspec_sdk.decoding import Decoder
-from factorspec_sdk.errors import TokenLimitTooSmall, Unsatisfiable
+from factorspec_sdk.errors import DocumentError, TokenLimitTooSmall, Unsatisfiable
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
 from factorspec_sdk.graph.program import Branch, End, Literal, Value
 from factorspec_sdk.graph.reference import Record, all_records
@@ -145,3 +145,20 @@ def test_masks_where_twenty_thousand_records_are_possible(seed: int, canonical: 
             session.commit([token])
             node = node.children[token]
         assert session.state == "complete"
+
+
+def test_masks_and_limits_within_the_gaps_of_an_objective(canonical: Canonical) -> None:
+    rng, seen = random.Random(1), 0
+    for n in range(80):
+        doc = document(750_000 + n, None, 120, 1 + n % 2)
+        try:
+            made = compiled_with_trie(doc, canonical)
+        except DocumentError:
+            continue  # the seed's objective mixes types
+        if made is not None:
+            decoder, trie = made
+            seen += check_masks(decoder, trie)
+            if n % 4 == 0:
+                for limit in range(max(0, trie.shortest - 2), trie.longest + 2):
+                    check_limit(decoder, trie, limit, rng)
+    assert seen > 1_000

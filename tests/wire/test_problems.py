@@ -138,6 +138,27 @@ CASES: dict[str, Any] = {
         **value(RANGE),
         "x-factorspec": {"version": 1, "objective": {}, "max_depth": 3, "orders": []},
     },
+    "objective below the root": {
+        **value({"type": "object", "properties": {}, "x-factorspec": {"objective": []}}),
+        "x-factorspec": {"version": 1},
+    },
+    "goals of odd things": related(objective=[3, {}, {"goal": "maximise", "expr": {"ref": "$.n"}}]),
+    "goals of odd parts": related(
+        objective=[
+            {"goal": "minimize", "expr": {"ref": "$.n"}, "gap": -1},
+            {"goal": "minimize", "expr": {"ref": "$.n"}, "gap": 1.5, "weight": 2},
+            {"goal": "minimize", "expr": {"op": "sqrt", "args": [{"ref": "$.n"}]}},
+        ]
+    ),
+    "goals of wrong types": related(
+        objective=[
+            {"goal": "maximize", "expr": {"ref": "$.city"}},
+            {"goal": "maximize", "expr": {"ref": "$.nn"}},
+            {"goal": "maximize", "expr": {"op": "eq", "args": [{"ref": "$.n"}, {"const": 1}]}},
+            {"goal": "maximize", "expr": {"ref": "$.free"}},
+            {"goal": "maximize", "expr": {"const": 3}},
+        ]
+    ),
     "order": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["b", "b"]}},
     "order twice": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["a", "a"]}},
     "order of odd things": {**value(RANGE), "x-factorspec": {"version": 1, "order": ["a", {}, 1, "b"]}},

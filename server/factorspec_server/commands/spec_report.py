@@ -9,6 +9,7 @@ from typing import Literal
 
 from factorspec_sdk.errors import InfeasibleError, JsonValue, Problem, Unsatisfiable
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
+from factorspec_sdk.graph.objective import Certificate
 from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.schema import (
     ArrayNode,
@@ -19,6 +20,7 @@ from factorspec_sdk.wire.schema import (
     SchemaNode,
     TextNode,
 )
+from factorspec_server.http.report import certificate_json
 
 Enforcement = Literal["enforced", "delegated", "validated only"]
 _WIDEST = 5
@@ -59,6 +61,7 @@ class SpecReport:
     num_free: int = 0
     widest: tuple[tuple[str, int], ...] = ()
     components: tuple[ComponentSize, ...] = ()
+    objective: tuple[Certificate, ...] = ()
 
     def as_json(self) -> dict[str, JsonValue]:
         """The report as a JSON value."""
@@ -71,6 +74,7 @@ class SpecReport:
             "free_texts": self.num_free,
             "widest": [[path, size] for path, size in self.widest],
             "components": [_component_json(component) for component in self.components],
+            "objective": [certificate_json(certificate) for certificate in self.objective],
             "conflict": [*error.conflict] if isinstance(error, Unsatisfiable) else [],
             "problems": [] if error is None else [_problem_json(problem) for problem in error.problems],
         }
@@ -92,6 +96,8 @@ class SpecReport:
             names = ", ".join(component.relations) or "(no relations)"
             size = f"up to 10^{component.log10_assignments:.1f} assignments"
             yield f"  together: {component.num_slots} decisions, {size}: {names}"
+        for certificate in self.objective:
+            yield f"  objective: {_certified(certificate)}"
         yield "satisfiable: yes"
 
 
@@ -123,6 +129,7 @@ def _sized(spec: Spec, parts: tuple[Part, ...], compiled: CompiledSpec) -> SpecR
         num_free=len(compiled.program.holes),
         widest=tuple(widest[:_WIDEST]),
         components=components,
+        objective=compiled.certificates,
     )
 
 
@@ -147,6 +154,16 @@ def _parts(node: SchemaNode) -> Iterator[Part]:
             yield Part(node.pointer, "free value by its JSON Schema", "delegated")
         case NullableNode():
             yield from _parts(node.inner)
+
+
+def _certified(certificate: Certificate) -> str:
+    goal = certificate.goal
+    if certificate.proven:
+        found = "no record has a value" if certificate.best is None else f"{certificate.best} is the optimum"
+    else:
+        found = f"{certificate.best} found, not proven (bound {certificate.bound})"
+    name = f" ({goal.name})" if goal.name else ""
+    return f"{goal.goal}{name}: {found}, gap {goal.gap}"
 
 
 def _is_proof(error: InfeasibleError) -> bool:

@@ -30,7 +30,7 @@ def capabilities(served: ServedModel, budgets: Budgets) -> dict[str, JsonValue]:
         "enforced": {
             "json_schema": True,
             "relation_kinds": [*relation_kinds()],
-            "objective": False,
+            "objective": True,
             "response_formats": ["json_schema", "text"],
         },
         "vocabulary": served.canonical.vocabulary.hash,

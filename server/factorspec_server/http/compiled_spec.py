@@ -9,6 +9,7 @@ from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.graph.objective import Certificate
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import Spec, canonical_json, parse_document
 from factorspec_server.housekeeping import Housekeeping
@@ -25,11 +26,13 @@ class CompiledSpec:
     Attributes:
         spec: the parsed document.
         decoder: opens sessions; shared by all requests of equal spec.
+        certificates: what is proven about each level of the objective.
         compile_s: seconds it took.
     """
 
     spec: Spec
     decoder: Decoder
+    certificates: tuple[Certificate, ...]
     compile_s: float
 
 
@@ -67,4 +70,4 @@ class Compiler:
         started = perf_counter()
         compiled, canonical = compile_spec(spec), self._canonical
         decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
-        return CompiledSpec(spec, decoder, perf_counter() - started)
+        return CompiledSpec(spec, decoder, compiled.certificates, perf_counter() - started)

@@ -6,6 +6,7 @@
      "choice_points", "model_steps", "guessed", "accepted", "prefill_s", "decode_s", "compile_s",
      "spec_cached", "seed",
      "relations": [{"name", "place", "outcome", "enforced", "why", "explanation"}],
+     "objective": [{"name", "goal", "value", "best", "bound", "proven", "gap"}],      one a level
      "origins": [[token's text, "certain" | "chosen" | "free"], ...]}      where the request asks for it
 """
 
@@ -16,9 +17,11 @@ import json
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.graph.objective import Certificate
 from factorspec_sdk.relations.checking import Verdict
+from factorspec_sdk.relations.objective import shown_value
 from factorspec_sdk.tokens import Vocabulary
-from factorspec_sdk.wire.check import check_spec
+from factorspec_sdk.wire.check import check_spec, objective_values
 from factorspec_server.engines import Usage
 from factorspec_server.http.compiled_spec import CompiledSpec
 
@@ -26,7 +29,8 @@ from factorspec_server.http.compiled_spec import CompiledSpec
 def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[str, JsonValue]:
     """The report, without what belongs to the request itself."""
     counted = session.report
-    judged = check_spec(compiled.spec, json.loads(session.text)) if session.state == "complete" else []
+    record = json.loads(session.text) if session.state == "complete" else None
+    judged = check_spec(compiled.spec, record) if record is not None else []
     return {
         "exact": counted.exact,
         "near_limit": counted.near_limit,
@@ -43,6 +47,30 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
         "decode_s": round(usage.decode_s, 6),
         "compile_s": round(compiled.compile_s, 6),
         "relations": [_verdict(verdict) for verdict in judged],
+        "objective": _objective(compiled, record),
+    }
+
+
+def _objective(compiled: CompiledSpec, record: JsonValue) -> list[JsonValue]:
+    """What was reached at each level, and what is proven about it."""
+    if record is None:
+        return []
+    values = objective_values(compiled.spec, record)
+    return [
+        {**certificate_json(certificate), "value": shown_value(value)}
+        for certificate, value in zip(compiled.certificates, values, strict=True)
+    ]
+
+
+def certificate_json(certificate: Certificate) -> dict[str, JsonValue]:
+    """What is proven about a level of the objective."""
+    return {
+        "name": certificate.name,
+        "goal": certificate.goal.goal,
+        "best": certificate.best,
+        "bound": certificate.bound,
+        "proven": certificate.proven,
+        "gap": certificate.goal.gap,
     }
 
 
