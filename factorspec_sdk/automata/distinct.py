@@ -27,7 +27,8 @@ class DistinctPlan:
     later[k]: universe mask of what slots k.. can take. certain[k]: of slots k.., those that are
     always present and never null, as masks of their values. open[k]: bit mask of slots k...
     aligned[k]: universe numbers of slot k are its indices. union[k]: of certain[k]; uniform[k]: those
-    are all equal, so that counting suffices.
+    are all equal, so that counting suffices. bounded[k]: what slots k.. that cannot be null can take, each
+    mask once.
     """
 
     slots: tuple[int, ...]
@@ -38,6 +39,7 @@ class DistinctPlan:
     open: tuple[int, ...]
     union: tuple[int, ...]
     uniform: tuple[bool, ...]
+    bounded: tuple[frozenset[int], ...]
 
 
 def distinct_plan(elements: list[tuple[int, Domain, bool]]) -> DistinctPlan:
@@ -70,7 +72,20 @@ def distinct_plan(elements: list[tuple[int, Domain, bool]]) -> DistinctPlan:
     later, certain = later[::-1], certain[::-1]
     union = tuple(reduce(or_, masks, 0) for masks in certain)
     uniform = tuple(len(set(masks)) <= 1 for masks in certain)
-    return DistinctPlan(slots, tuple(bits), tuple(later), tuple(certain), aligned, still_open, union, uniform)
+    bounded = [frozenset[int]()]
+    for numbers, mask in zip(bits[::-1], masks[::-1], strict=True):
+        bounded.append(bounded[-1] if -1 in numbers else bounded[-1] | {mask})
+    return DistinctPlan(
+        slots,
+        tuple(bits),
+        tuple(later),
+        tuple(certain),
+        aligned,
+        still_open,
+        union,
+        uniform,
+        tuple(bounded[::-1]),
+    )
 
 
 def _mask_of(numbers: tuple[int, ...]) -> int:
@@ -93,6 +108,12 @@ class Distinct(Condition):
     @property
     def movable(self) -> bool:
         return False
+
+    @property
+    def slack(self) -> bool:
+        """Each open slot has at least as many unused values as there are open slots: none can run out."""
+        rest = len(self.plan.slots) - self.at
+        return all((mask & ~self.used).bit_count() >= rest for mask in self.plan.bounded[self.at])
 
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
         at = self.plan.slots.index(slot, self.at)

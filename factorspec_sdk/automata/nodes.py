@@ -125,6 +125,14 @@ class Condition(Node):
         """True if it cannot become UNKNOWN."""
         return False
 
+    @property
+    def slack(self) -> bool:
+        """True if it can be completed whatever values its masks allow, taken one after the other.
+
+        May be False where that is so but costly to tell.
+        """
+        return False
+
     def assign(self, slot: int, index: int, code: Code) -> Condition:
         """The condition after ``slot`` took ``code``. Memoised."""
         if not self.slots >> slot & 1:

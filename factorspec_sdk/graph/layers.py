@@ -98,6 +98,8 @@ class Layers:
             [number for number, span in enumerate(self._wide) if span.first < layer <= span.last]
             for layer in range(size + 1)
         ]
+        #: no local condition begins from this layer on, no wide one after it
+        self._all_begun = max((span.first + (span not in self._wide) for span in self._all), default=0)
         self._moves: dict[tuple[int, int], Move] = {}
         self._readers = [self._wide_readers(layer) for layer in range(size)]
         self.start: LayerState = (store.true,)
@@ -133,6 +135,20 @@ class Layers:
         """The wide conditions that read the layer's slot."""
         positions, begun = self._readers[layer]
         return [*[state[at] for at in positions], *begun]
+
+    def is_slack(self, layer: int, state: LayerState) -> bool:
+        """True if the conditions still open can be completed whatever values their masks allow.
+
+        That is where all of them are slack, no two read one slot, and none begins later.
+        """
+        if state[0] is not self.store.true or layer < self._all_begun:
+            return False
+        seen = 0
+        for condition in (*state[1:], *self._readers[layer][1]):
+            if condition.slots & seen or not condition.slack:
+                return False
+            seen |= condition.slots
+        return True
 
     def is_private(self, layer: int) -> bool:
         """True if only local conditions read the layer's slot and no slot depends on it."""

@@ -5,7 +5,8 @@ last slot is live; a value is feasible if it leads to a live state. Then:
 
 * values are tried only where every open condition allows them (bit masks, ANDed);
 * whether a state is live is remembered; equal residuals are one state, so dead ends are met once;
-* the search is depth-first and stops at the first live state: a feasible value costs one path.
+* the search is depth-first and stops at the first live state: a feasible value costs one path;
+* a state whose conditions are all slack (20 different ones of 5,000 values) is live as it stands.
 
 Work is counted in steps. ``values`` under a budget keeps only values that are proven feasible and
 says so; the state itself stays live, because a path was proven when it was reached.
@@ -80,7 +81,8 @@ class Search:
     def _feasible(self, layer: int, state: LayerState) -> IndexSet:
         limit = self.steps + self.step_budget
         mask = self._mask(layer, state)
-        if not mask & (mask - 1):  # the state is live, so its only value is feasible
+        # the state is live, so its only value is feasible; a slack state keeps all that its masks allow
+        if not mask & (mask - 1) or self.layers.is_slack(layer, state):
             return IndexSet.from_mask(mask)
         kept, complete = 0, True
         for index in bits(mask):
@@ -138,9 +140,7 @@ class Search:
         return found
 
     def _is_live(self, layer: int, state: LayerState, limit: int) -> bool:
-        if layer == self._size:
-            return True
-        known = self._live[layer].get(state)
+        known = self._told(layer, state)
         if known is not None:
             return known
         stack = [(layer, state, self._mask(layer, state))]
@@ -155,7 +155,7 @@ class Search:
             after = self._step(at, here, low.bit_length() - 1)
             if after is None:
                 continue
-            known = True if after[0] == self._size else self._live[after[0]].get(after[1])
+            known = self._told(*after)
             if known:
                 for live_at, live, _ in stack:
                     self._live[live_at][live] = True
@@ -165,6 +165,12 @@ class Search:
                     raise OverBudget
                 stack.append((*after, self._mask(*after)))
         return False
+
+    def _told(self, layer: int, state: LayerState) -> bool | None:
+        """Whether a state is live, where that is known without a search."""
+        if layer == self._size or self.layers.is_slack(layer, state):
+            return True
+        return self._live[layer].get(state)
 
     def _trim(self) -> None:
         if sum(map(len, self._live)) + sum(map(len, self._values)) > MAX_REMEMBERED:

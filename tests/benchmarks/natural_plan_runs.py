@@ -13,9 +13,7 @@ from rich.progress import track
 
 import factorspec_sdk as fs
 from examples.trip_planner.models import Variant, itinerary, messages
-from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.graph.program import Branch, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.drafting import Session
 from factorspec_server.engines import Model, Request, Sampling, generate_batch, load_model
@@ -29,6 +27,7 @@ from tests.benchmarks.natural_plan_cases import Case
 from tests.benchmarks.natural_plan_check import Record, official_check, violations
 from tests.benchmarks.natural_plan_model import UniformModel
 from tests.benchmarks.natural_plan_summary import Facts, Outcome, summarise
+from tests.benchmarks.openings import time_openings
 
 # Random notes take a token for nearly every character; SmolLM2 would ramble on without a limit.
 RANDOM_TOKEN_LIMIT = 1536
@@ -103,7 +102,7 @@ class Bench:
         started = perf_counter()
         decoder = compiler.compile(document)[0].decoder
         compiled_s = perf_counter() - started
-        open_s = _time_openings(decoder)
+        open_s = time_openings(decoder)
         session = decoder.session(self.token_limit)
         completion = self._run(prompt, sampling, session)
         wall_s = perf_counter() - started
@@ -136,24 +135,6 @@ class Bench:
         if completion.error is not None:
             raise completion.error
         return completion
-
-
-def _time_openings(decoder: Decoder) -> list[float]:
-    """Seconds that each opening of a slot takes from now on: its feasible values, and their tokens."""
-    times: list[float] = []
-    opener = decoder.opener
-    inner = opener.open
-
-    def timed(at: Any) -> Any:
-        if not isinstance(opener.layout.node(at.pc), Value | Branch):
-            return inner(at)
-        started = perf_counter()
-        found = inner(at)
-        times.append(perf_counter() - started)
-        return found
-
-    vars(opener)["open"] = timed
-    return times
 
 
 def judge_of(variant: Variant, folder: Path) -> Judge:

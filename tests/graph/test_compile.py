@@ -142,3 +142,17 @@ def test_a_product_over_wide_fields_is_refused_with_the_reason() -> None:
     product = {"op": "mul", "args": [REF["a"], REF["b"]]}
     with pytest.raises(TooLarge, match=r"too wide.*100001 values"):
         compiled(fields, [{"kind": "intension", "expr": {"op": "eq", "args": [product, REF["c"]]}}])
+
+
+def test_many_different_values_of_a_large_enum_need_no_search() -> None:
+    names = [f"v{number}" for number in range(5_000)]
+    items = {"type": "array", "items": {"enum": names}, "minItems": 20, "maxItems": 20}
+    spec = compiled({"l": items}, [{"kind": "all_different", "over": ["$.l[*]"]}])
+    assert feasible(spec, 7, 8) == [[0, 4_999]] * 3
+    state = spec.feasibility.start()
+    for slot in range(20):
+        values = spec.feasibility.values(state, slot)
+        assert list(values.complement(5_000)) == list(range(slot))
+        state = spec.feasibility.assign(state, slot, slot)
+    (component,) = spec.feasibility.components
+    assert component.steps < 100
