@@ -89,6 +89,7 @@ from factorspec_sdk.records import (
 
 if TYPE_CHECKING:
     from factorspec_sdk.client import Client, Result
+    from factorspec_sdk.explaining import Explanation, Nearest, WhyNot, explain, nearest, why_not
 
 __all__ = [
     # class decorators, one per kind
@@ -103,6 +104,8 @@ __all__ = [
     "In", "Between", "days", "hours", "minutes", "Param", "param",
     # what follows from a model
     "bind", "check", "document", "spec", "Verdict", "Client", "Result",
+    # explanations
+    "explain", "nearest", "why_not", "Explanation", "Nearest", "WhyNot",
     # errors
     "FactorspecError", "Problem", "DeclarationError", "UnknownField", "TracingError", "UnsupportedField",
     "BindingError", "DocumentError", "UnsupportedKeyword", "RequestTooLarge", "InfeasibleError",
@@ -110,11 +113,16 @@ __all__ = [
     "NotEnforced", "MissingExtra", "ModelNotFound", "Overloaded", "Incomplete", "ConnectionLost",
 ]  # fmt: skip
 
-_LAZY = {"Client": "factorspec_sdk.client", "Result": "factorspec_sdk.client"}
+_LAZY = {
+    **dict.fromkeys(("Client", "Result"), "factorspec_sdk.client"),
+    **dict.fromkeys(
+        ("explain", "nearest", "why_not", "Explanation", "Nearest", "WhyNot"), "factorspec_sdk.explaining"
+    ),
+}
 
 
 def __getattr__(name: str) -> object:
-    """Load the client, which brings token layer and transports, where it is first used."""
+    """Load what brings more than declaring needs where it is first used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)

@@ -186,6 +186,9 @@ class Occurs(Condition):
     def _at(self, shift: int) -> Condition:
         return occurs(self.store, (self.slots.bit_length() - 1 + shift, self.index))
 
+    def allowed(self, slot: int, domain: Domain) -> int | None:
+        return 1 << self.index
+
 
 def occurs(store: NodeStore, presence: tuple[int, int] | None) -> Condition:
     """True where ``(slot, index)`` holds; None is always there."""

@@ -1,4 +1,4 @@
-"""The command line: ``factorspec serve | check | next | sample | report``.
+"""The command line: ``factorspec serve | check | explain | next | sample | report``.
 
 SPEC is a JSON file, ``-`` for standard input, or ``module:Model`` for a Pydantic model without parameters;
 the module is imported, so name only code that you trust. Exit codes: see ``commands/failures.py``.
@@ -116,6 +116,34 @@ def check_command(
             typer.echo(line)
         if not judgement.is_valid:
             raise typer.Exit(INVALID)
+
+
+@app.command("explain")
+def explain_command(
+    spec: SpecArgument,
+    record: Annotated[
+        str | None, typer.Argument(metavar="RECORD", help="JSON file, or '-' for standard input.")
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="PATH", help="A field, e.g. stops[1].city.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="JSON", help="Why can the field not be this?")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a record is not valid and which valid one is nearest.
+
+    With --at and --value: why that value is not allowed there; RECORD, which may be a part, is what is given.
+    Without RECORD: which relations contradict each other. Exit code 1: not valid, or not allowed.
+    """
+    with failures_told():
+        from factorspec_server.commands.explain import answer_to
+
+        if spec == record == STDIN:
+            raise CommandError("only one of SPEC and RECORD can be standard input", USAGE)
+        read = None if record is None else read_json(record)
+        answer = answer_to(read_spec(spec), read, at, value)
+        text = json.dumps(answer.as_json, ensure_ascii=False, indent=1) if as_json else answer.text
+        typer.echo(text)
+        if answer.exit_code:
+            raise typer.Exit(answer.exit_code)
 
 
 @app.command("next")

@@ -13,15 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 20
 
 
-def blocks() -> tuple[str, str]:
-    """The example, and the same through the ``openai`` package."""
+def block(holding: str) -> str:
+    """The one Python block of the README that holds a text."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    example, unmodified = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    return example, unmodified
+    (found,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if holding in code]
+    return str(found)
 
 
 def example() -> str:
-    return blocks()[0]
+    return block("with fs.Client")
 
 
 def run(script: Path) -> str:
@@ -49,13 +49,21 @@ def test_the_example_writes_an_order_that_adds_up(tmp_path: Path) -> None:
 
 
 def test_the_openai_package_gets_an_order_from_a_server(capsys: pytest.CaptureFixture[str]) -> None:
-    declared, asked = example().split("with fs.Client")[0], blocks()[1]
+    declared, asked = example().split("with fs.Client")[0], block("import json, openai")
     with serving() as server:
         asked = asked.replace("http://127.0.0.1:8000/v1", server.url).replace("smollm2", "scripted")
         exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
     output = capsys.readouterr().out
     assert "lines=[Line(" in output
     assert "'name': 'adds up'" in output
+
+
+def test_explanations_say_what_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    declared, asked = example().split("with fs.Client")[0], block("fs.why_not")
+    exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
+    output = capsys.readouterr().out
+    assert output.startswith('lines[1].dish = "crème brûlée" is not allowed: ')
+    assert "nearest valid record, 1 changed:\n  - lines[1].price: 4 becomes 3" in output
 
 
 def test_the_quickstart_says_what_its_comments_promise() -> None:

@@ -3,8 +3,8 @@
 ====  =====================================================================================
 code  meaning
 ====  =====================================================================================
-0     done; for ``check``: the record is valid
-1     for ``check``: the record is not valid; for ``next``: the text is no beginning of a valid record
+0     done; for ``check`` and ``explain``: the record is valid, the value allowed
+1     for ``check`` and ``explain``: not so; for ``next``: the text is no beginning of a valid record
 2     usage, an unreadable file, or a document or declaration that is not well formed or not supported
 3     no record can satisfy the spec, or proving that one can exceeds the budget
 4     engine: model, missing extra, port in use

@@ -1,0 +1,128 @@
+"""The nearest valid record: the fewest changed fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from factorspec_sdk.automata.nodes import NodeStore
+from factorspec_sdk.errors import JsonValue, TooLarge
+from factorspec_sdk.explaining.differences import Change, changes_between
+from factorspec_sdk.explaining.fixing import Fixing
+from factorspec_sdk.explaining.keeping import Kept, most_kept
+from factorspec_sdk.explaining.placing import Placed, place
+from factorspec_sdk.explaining.rewriting import written
+from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, spec_of
+from factorspec_sdk.explaining.weights import Keep, keeps_of
+from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.compile import STEP_BUDGET, compile_spec
+from factorspec_sdk.graph.components import Component, OverBudget
+from factorspec_sdk.graph.factors import Group, connect, lower_relations
+from factorspec_sdk.graph.unroll import Unrolled, unroll
+from factorspec_sdk.wire.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A valid record near an invalid one.
+
+    record: JSON, in writing order.
+    changes: what differs, field by field.
+    proven: no valid record changes fewer fields. False where a budget ran out; the record is valid then too.
+    """
+
+    record: dict[str, JsonValue]
+    changes: tuple[Change, ...]
+    proven: bool
+
+    def __str__(self) -> str:
+        if not self.changes:
+            return "the record is valid"
+        least = "" if self.proven else ", maybe not the fewest"
+        lines = [f"{len(self.changes)} changed{least}:", *(f"  - {change}" for change in self.changes)]
+        return "\n".join(lines)
+
+
+def nearest(subject: SpecLike, record: RecordLike, step_budget: int = STEP_BUDGET) -> Nearest:
+    """The valid record with the fewest fields changed, added or removed.
+
+    Free text stays as it is. Among equally near records, numbers move as little as they can in writing order.
+
+    Args:
+        subject: a spec, or a model (bound, if it has parameters).
+        record: JSON or an instance, valid or not; parts that the schema has no place for are dropped.
+        step_budget: for each question to the constraint core (``keeping.MAX_QUESTIONS`` a component).
+
+    Raises:
+        Unsatisfiable: no record exists.
+        TooLarge: feasibility of the spec cannot be proved within the budget.
+        RecordError: a new free part is needed that cannot be made up (its schema is not plain text).
+    """
+    spec = spec_of(subject)
+    compile_spec(spec, step_budget)  # says why where no record exists
+    return _Repair(spec, step_budget).nearest(record_of(record))
+
+
+class _Repair:
+    def __init__(self, spec: Spec, step_budget: int) -> None:
+        self._unrolled: Unrolled = unroll(spec.root)
+        self._store = NodeStore()
+        self._groups = connect(lower_relations(self._unrolled, self._store), self._unrolled)
+        self._fixing = Fixing(self._unrolled, self._store, step_budget)
+
+    def nearest(self, record: dict[str, JsonValue]) -> Nearest:
+        given = place(self._unrolled.root, record)
+        keeps = keeps_of(self._unrolled.root, given)
+        decisions, proven = dict[int, int](), True
+        for group in self._groups:
+            mine = {slot: keeps[slot] for slot in group.slots if slot in keeps}
+            kept = self._kept(group, mine)
+            proven = proven and kept.proven
+            decisions |= self._completed(group, {slot: mine[slot] for slot in kept.slots}, given)
+        self._free_slots(decisions, given)
+        repaired = written(self._unrolled, decisions, given.texts)
+        return Nearest(repaired, tuple(changes_between(record, repaired)), proven)
+
+    def _kept(self, group: Group, keeps: Mapping[int, Keep]) -> Kept:
+        def can_keep(slots: Sequence[int]) -> bool | None:
+            fixed, never = _split({slot: keeps[slot] for slot in slots})
+            return self._fixing.is_satisfiable(group.factors, fixed, never)
+
+        return most_kept({slot: keep.weight for slot, keep in keeps.items()}, can_keep)
+
+    def _completed(self, group: Group, keeps: Mapping[int, Keep], given: Placed) -> dict[int, int]:
+        """Decisions for all slots of the group, as near as possible to what is given."""
+        fixed, never = _split(keeps)
+        try:
+            components = self._fixing.components(group.factors, fixed, never)
+        except OverBudget:
+            raise TooLarge("the step budget for repairing the record ran out") from None
+        assert components is not None, "what is kept can be kept"
+        return dict(step for component in components for step in self._walk(component, given))
+
+    def _walk(self, component: Component, given: Placed) -> Iterator[tuple[int, int]]:
+        layer, state = 0, component.start
+        while layer < len(component.slots):
+            slot = component.slots[layer]
+            index = near(component.values(layer, state), given.decisions.get(slot))
+            yield slot, index
+            layer, state = component.step(layer, state, index)
+
+    def _free_slots(self, decisions: dict[int, int], given: Placed) -> None:
+        """Slots that no relation reads: as given where that is in the domain, else the first value."""
+        for slot in self._unrolled.slots:
+            decisions.setdefault(slot.id, given.decisions.get(slot.id, 0))
+
+
+def _split(keeps: Mapping[int, Keep]) -> tuple[dict[int, int], list[int]]:
+    """Decisions to fix, and presence slots whose part does not occur."""
+    fixed = {slot: keep.index for slot, keep in keeps.items() if keep.index is not None}
+    return fixed, [slot for slot, keep in keeps.items() if keep.index is None]
+
+
+def near(values: IndexSet, wanted: int | None) -> int:
+    """The index of ``values`` nearest to the wanted one; the first where none is wanted."""
+    if wanted is None:
+        return values.first
+    ends = (min(max(wanted, lo), hi) for lo, hi in values.spans)
+    return min(ends, key=lambda index: abs(index - wanted))

@@ -1,0 +1,122 @@
+"""From a JSON record, whole or in part, to decisions on the slots of the unrolled record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from factorspec_sdk.errors import JsonValue, Problem, shown
+from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.relations.unrolled import (
+    FreePart,
+    LeafPart,
+    ListPart,
+    NullablePart,
+    ObjectPart,
+    Part,
+)
+
+
+@dataclass
+class Placed:
+    """What a record says.
+
+    decisions: value index by slot, for slots that the record decides within their domains.
+    texts: what stands in the free parts, by hole.
+    strays: values that the schema has no place for, and required ones that are missing.
+    """
+
+    decisions: dict[int, int] = field(default_factory=dict)
+    texts: dict[int, JsonValue] = field(default_factory=dict)
+    strays: list[Problem] = field(default_factory=list)
+
+
+def place(part: Part, value: JsonValue, *, partial: bool = False, open_list: str | None = None) -> Placed:
+    """The decisions that a JSON value stands for. O(size of the unrolled part).
+
+    Args:
+        part: what the value is for: the root, or a part of it.
+        value: JSON; dates and times as texts.
+        partial: missing fields are open, not missing.
+        open_list: path into which the record goes on: lists above it may have more items than are given.
+    """
+    walk = _Walk(partial, open_list)
+    walk.part(part, value)
+    return walk.placed
+
+
+class _Walk:
+    def __init__(self, partial: bool, open_list: str | None) -> None:
+        self.partial = partial
+        self.open_list = open_list
+        self.placed = Placed()
+
+    def part(self, part: Part, value: JsonValue) -> None:
+        match part:
+            case LeafPart():
+                self._leaf(part, value)
+            case FreePart():
+                self.placed.texts[part.hole] = value
+            case NullablePart():
+                self.placed.decisions[part.slot] = int(value is not None)
+                if value is not None:
+                    self.part(part.inner, value)
+            case ListPart():
+                self._list(part, value)
+            case ObjectPart():
+                self._object(part, value)
+
+    def _leaf(self, part: LeafPart, value: JsonValue) -> None:
+        index = part.domain.index(value)
+        if index is None:
+            message = f"not one of the {len(part.domain)} values of this field"
+            self._stray(part.path, message, value)
+        else:
+            self.placed.decisions[part.slot] = index
+
+    def _list(self, part: ListPart, value: JsonValue) -> None:
+        if not isinstance(value, list):
+            self._stray(part.path, "must be a list", value)
+            return
+        for at, (item, more) in enumerate(zip(part.items, part.more, strict=True)):
+            if at < len(value):
+                if more is not None:
+                    self.placed.decisions[more] = 1
+                self.part(item, value[at])
+                continue
+            if not self._goes_on(part.path):
+                if more is not None:
+                    self.placed.decisions[more] = 0
+                elif not self.partial:
+                    self._stray(item.path, "is missing", None)
+                    continue
+            break
+        for at in range(len(part.items), len(value)):
+            self._stray(f"{part.path}[{at}]", f"is more than the {len(part.items)} items allowed", value[at])
+
+    def _goes_on(self, path: str) -> bool:
+        return self.open_list is not None and self.open_list.startswith(f"{path}[")
+
+    def _object(self, part: ObjectPart, value: JsonValue) -> None:
+        if not isinstance(value, Mapping):
+            self._stray(part.path, "must be an object", value)
+            return
+        for one in part.fields:
+            if one.name in value:
+                if one.slot is not None:
+                    self.placed.decisions[one.slot] = 1
+                self.part(one.part, value[one.name])
+            elif not self.partial:
+                if one.slot is None:
+                    self._stray(one.part.path, "is missing", None)
+                else:
+                    self.placed.decisions[one.slot] = 0
+        known = {one.name for one in part.fields}
+        for name in value:
+            if name not in known:
+                step = FieldPath("$", (name,)).display
+                path = f"{part.path}{step if step.startswith('[') or not part.path else '.' + step}"
+                self._stray(path, "is not a field of this record", value[name])
+
+    def _stray(self, path: str, message: str, value: JsonValue) -> None:
+        self.placed.strays.append(Problem(path, message, None if message == "is missing" else shown(value)))
