@@ -42,6 +42,7 @@ from factorspec_sdk.records import (
     Verdict,
     abs_,
     all_different,
+    all_equal,
     bind,
     both,
     check,
@@ -67,6 +68,8 @@ from factorspec_sdk.records import (
     least,
     length,
     lt,
+    maximum,
+    minimum,
     minutes,
     most,
     ne,
@@ -79,6 +82,7 @@ from factorspec_sdk.records import (
     quotient,
     relation,
     rounded,
+    same_length,
     slide,
     some,
     spec,
@@ -93,7 +97,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "count", "element", "implies", "intension", "ordered", "slide", "sum_of", "table",
+    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
+    "same_length", "slide", "sum_of", "table",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

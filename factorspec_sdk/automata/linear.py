@@ -152,7 +152,7 @@ class Compare(Condition):
         )
         found = self._split(slot) if codes is not None else None
         if codes is None or found is None:
-            return None
+            return None if codes is None else self._by_term(slot, codes)
         factor, lo, hi = found
         full = (1 << len(codes)) - 1
         if self.op == "ne":
@@ -162,6 +162,25 @@ class Compare(Condition):
             other = solve_at_most(-factor, -hi, codes)
             first, last = max(first, other[0]), min(last, other[1])
         return _run(first, last)
+
+    def _by_term(self, slot: int, codes: IntRange) -> int | None:
+        """By what the comparison leaves to the one term that reads the slot; None where that says nothing."""
+        value = self.value
+        if isinstance(value, Linear) and value.poison:
+            return None
+        terms: Sequence[Term] = value.terms if isinstance(value, Linear) else ((value, 1),)
+        own = [term for term in terms if term[0].slots >> slot & 1]
+        rest = [term for term in terms if not term[0].slots >> slot & 1]
+        lo, hi = _bounds(rest, value.constant if isinstance(value, Linear) else 0)
+        if len(own) != 1 or self.op == "ne" or lo is None or hi is None:
+            return None
+        node, factor = own[0]
+        if not factor or not all(other.definite for other, _ in rest):  # it may be unknown, which is no "no"
+            return None
+        size, most = abs(factor), -lo  # of factor · node; at least -hi where it must be equal
+        least = None if self.op == "le" else -(hi // size)
+        most //= size
+        return node.fitting(slot, codes, *((least, most) if factor > 0 else (-most, _minus(least))))
 
     def _split(self, slot: int) -> tuple[int, int, int] | None:
         """(coefficient of the slot's plain value, least and most of the rest), if that is how it enters."""
@@ -182,6 +201,10 @@ class Compare(Condition):
             else:
                 return None
         return factor, lo, hi
+
+
+def _minus(number: int | None) -> int | None:
+    return None if number is None else -number
 
 
 def _run(first: int, last: int) -> int:
@@ -225,10 +248,22 @@ def _decide(store: NodeStore, op: str, value: ValueNode) -> Condition:
         early = _by_bounds(op, value.lo, value.hi)
         if early is not None:
             return store.truth(early)
-    value = _reduced(store, op, value)
+    value = _reduced(store, op, _clamped(store, value))
     if op == "eq" and isinstance(value, Linear) and value.definite and _indivisible(value):
         return store.false
     return store.intern((Compare, op, value), lambda: Compare(store, op, value))
+
+
+def _clamped(store: NodeStore, value: ValueNode) -> ValueNode:
+    """A single term compared with a number: what is far from that number need not be known exactly."""
+    if not isinstance(value, Linear):
+        return value.clamped(-1, 1)
+    if len(value.terms) > 1 or abs(value.terms[0][1]) != 1:
+        return value
+    node, factor = value.terms[0]
+    turn = -factor * value.constant
+    found = node.clamped(turn - 1, turn + 1)
+    return value if found is node else linear(store, [(found, factor)], value.constant, value.poison)
 
 
 def _test(op: str, number: int) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from typing import TypeVar
 
-from factorspec_sdk.fields.domains import Domain, Scalar, StepDomain
+from factorspec_sdk.fields.domains import Domain, IntRange, Scalar, StepDomain
 
 #: index of a slot that does not occur in the record
 ABSENT_INDEX = -1
@@ -102,6 +102,14 @@ class ValueNode(Node):
 
     def _at(self, shift: int) -> ValueNode:
         raise NotImplementedError
+
+    def clamped(self, lo: int, hi: int) -> ValueNode:
+        """A value that compares with numbers between ``lo`` and ``hi`` alike, and in fewer forms."""
+        return self
+
+    def fitting(self, slot: int, codes: IntRange, lo: int | None, hi: int | None) -> int | None:
+        """Mask of the indices of ``slot`` with which this value may lie in ``[lo, hi]``; None: not known."""
+        return None
 
 
 class Condition(Node):

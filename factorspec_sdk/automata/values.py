@@ -11,10 +11,12 @@ from factorspec_sdk.automata.nodes import (
     Known,
     Mark,
     NodeStore,
+    SlotValue,
     Truth,
     ValueNode,
     union_slots,
 )
+from factorspec_sdk.fields.domains import IntRange
 
 
 class Choose(ValueNode):
@@ -76,17 +78,27 @@ def or_zero(store: NodeStore, inner: ValueNode) -> ValueNode:
 
 
 class Extreme(ValueNode):
-    """Least (sign 1) or greatest (sign -1) number of the open values and of ``best``; others are skipped."""
+    """Least (sign 1) or greatest (sign -1) number of the open values and of ``best``; others are skipped.
+
+    Bounds: no number is beyond the outermost bound; the result is at least as good as ``best`` and as the
+    worst that each sure number can be.
+    """
 
     __slots__ = ("best", "open", "sign")
 
     def __init__(self, store: NodeStore, sign: int, open_: tuple[ValueNode, ...], best: int | None) -> None:
         lo, hi = _hull(open_)
-        if lo is not None and hi is not None and best is not None:
-            lo, hi = min(lo, best), max(hi, best)
-        definite = lo is not None and (best is not None or any(n.definite for n in open_))
+        sure = [] if best is None else [best]
+        if lo is not None and hi is not None:
+            lo, hi = min([lo, *sure]), max([hi, *sure])
+            sure += [_bound(node, sign) for node in open_ if node.definite]
+            if sure and sign > 0:
+                hi = min(sure)
+            elif sure:
+                lo = max(sure)
         may_miss = any(n.may_miss for n in open_)
-        super().__init__(store, union_slots(open_), lo, hi, definite and not may_miss, may_miss)
+        definite = lo is not None and bool(sure) and not may_miss
+        super().__init__(store, union_slots(open_), lo, hi, definite, may_miss)
         self.sign, self.open, self.best = sign, open_, best
 
     def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
@@ -96,9 +108,30 @@ class Extreme(ValueNode):
     def _at(self, shift: int) -> ValueNode:
         return extreme(self.store, self.sign, [node.moved(shift) for node in self.open], self.best)
 
+    def clamped(self, lo: int, hi: int) -> ValueNode:
+        best = None if self.best is None else max(lo, min(self.best, hi))
+        return self if best == self.best else extreme(self.store, self.sign, self.open, best)
+
+    def fitting(self, slot: int, codes: IntRange, lo: int | None, hi: int | None) -> int | None:
+        if not any(isinstance(node, SlotValue) and node.slot == slot for node in self.open):
+            return None
+        if self.sign > 0:  # the least is at least lo only if each is
+            return None if lo is None else codes.between(lo, None)
+        return None if hi is None else codes.between(None, hi)
+
+
+def _bound(node: ValueNode, sign: int) -> int:
+    """The worst number that a definite value can be."""
+    worst = node.hi if sign > 0 else node.lo
+    assert worst is not None
+    return worst
+
 
 def extreme(store: NodeStore, sign: int, values: Sequence[ValueNode], best: int | None = None) -> ValueNode:
-    """Least or greatest of the numbers among ``values``; UNKNOWN where there is none."""
+    """Least or greatest of the numbers among ``values``; UNKNOWN where there is none.
+
+    Open values that cannot be better than ``best`` are dropped, so that states merge.
+    """
     kept: list[ValueNode] = []
     for value in values:
         if not isinstance(value, Known):
@@ -107,10 +140,18 @@ def extreme(store: NodeStore, sign: int, values: Sequence[ValueNode], best: int 
             return value
         elif value.number is not None and (best is None or sign * value.number < sign * best):
             best = value.number
+    if best is not None:
+        kept = [node for node in kept if node.may_miss or _can_beat(node, sign, best)]
     if not kept:
         return store.known(Mark.UNKNOWN if best is None else best)
     found = tuple(dict.fromkeys(kept))
     return store.intern((Extreme, sign, found, best), lambda: Extreme(store, sign, found, best))
+
+
+def _can_beat(node: ValueNode, sign: int, best: int) -> bool:
+    """False if the number, should there be one, is not better than ``best``."""
+    bound = node.lo if sign > 0 else node.hi
+    return bound is None or sign * bound < sign * best
 
 
 class Product(ValueNode):
@@ -172,9 +213,11 @@ def magnitude(store: NodeStore, inner: ValueNode) -> ValueNode:
 
 
 def _hull(values: Sequence[ValueNode]) -> tuple[int | None, int | None]:
-    lows = [v.lo for v in values if v.lo is not None]
-    highs = [v.hi for v in values if v.hi is not None]
-    if len(lows) < len(values) or not lows:
+    """Bounds of the number, if there is one: what is known to be none does not count."""
+    numbers = [v for v in values if not (isinstance(v, Known) and v.number is None)]
+    lows = [v.lo for v in numbers if v.lo is not None]
+    highs = [v.hi for v in numbers if v.hi is not None]
+    if not lows or not len(lows) == len(highs) == len(numbers):
         return None, None
     return min(lows), max(highs)
 

@@ -104,6 +104,12 @@ class IntRange:
         at, rest = divmod(code - self.lo, self.step)
         return None if rest else at
 
+    def between(self, lo: int | None, hi: int | None) -> int:
+        """Bit mask of the indices whose codes lie in ``[lo, hi]``; None is no bound."""
+        first = 0 if lo is None else max(0, -((self.lo - lo) // self.step))
+        last = len(self) - 1 if hi is None else min(len(self) - 1, (hi - self.lo) // self.step)
+        return ((1 << (last - first + 1)) - 1) << first if first <= last else 0
+
 
 @dataclass(frozen=True)
 class StepDomain:

@@ -40,7 +40,7 @@ def tightened_lengths(unrolled: Unrolled, store: NodeStore) -> dict[str, tuple[i
 
 def speaks_of_length(relation: Relation) -> bool:
     """True if a length stands anywhere in the relation."""
-    return '"len"' in relation.model_dump_json()
+    return relation.on_lengths or '"len"' in relation.model_dump_json()
 
 
 def _possible(part: ListPart, length: int, conditions: list[Condition], store: NodeStore) -> bool:

@@ -44,11 +44,13 @@ from factorspec_sdk.records.methods import relation
 from factorspec_sdk.records.moments import days, hours, minutes
 from factorspec_sdk.records.parameters import Param, param
 from factorspec_sdk.records.presence import is_null, is_present, length
+from factorspec_sdk.records.value_decorators import all_equal, maximum, minimum, same_length
 from factorspec_sdk.relations.checking import Verdict
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "count", "element", "implies", "intension", "ordered", "slide", "sum_of", "table",
+    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
+    "same_length", "slide", "sum_of", "table",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

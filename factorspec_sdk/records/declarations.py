@@ -76,11 +76,15 @@ class Scope:
         """Keep a problem."""
         self.problems.append(Misfit(DeclarationError, Problem(place, message, None, hint)))
 
+    def refuse(self, problem: Problem) -> None:
+        """Keep a problem of a field that has no finite form."""
+        self.problems.append(Misfit(UnsupportedField, problem))
+
     def resolve(self, text: str) -> Resolved | None:
         """What a path names; None if nothing, the problem is kept."""
         found = self.attempt(text, lambda: resolve(self.model, text, self.binders))
         if found is not None and found.unbounded is not None and self.finite:
-            self.problems.append(Misfit(UnsupportedField, unbounded_list(found.unbounded)))
+            self.refuse(unbounded_list(found.unbounded))
             return None
         return found
 
@@ -93,7 +97,7 @@ class Scope:
             return found, None
         problem = require_finite(found.shape, text) if self.finite else None
         if problem is not None:
-            self.problems.append(Misfit(UnsupportedField, problem))
+            self.refuse(problem)
             return None
         if not isinstance(found.shape, ScalarShape):
             more = f"{text}[*]" if isinstance(found.shape, ListShape) else f"{text}.…"
@@ -115,7 +119,7 @@ class Scope:
             self.fail(text, "this names many lists, not one", "declare the relation on the inner model")
             return None
         if found.shape.most is None and self.finite:
-            self.problems.append(Misfit(UnsupportedField, unbounded_list(text)))
+            self.refuse(unbounded_list(text))
             return None
         return found, found.shape
 

@@ -49,7 +49,7 @@ def sum_of(
     enforce: bool = True,
 ) -> Declaration:
     """Compare a sum of integers: ``sum_of("lines[*].cents", eq="total")``. Null counts as 0."""
-    comparison = _one(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
+    comparison = one_comparison(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
     return SumOf(paths, weights, comparison, name, why, enforce=enforce)
 
 
@@ -67,7 +67,7 @@ def count(
     enforce: bool = True,
 ) -> Declaration:
     """How many of the fields take one of ``values``: ``count("days[*].kind", values=["off"], ge=2)``."""
-    comparison = _one(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
+    comparison = one_comparison(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
     return Count(paths, values, comparison, name, why, enforce=enforce)
 
 
@@ -86,7 +86,7 @@ def element(
     enforce: bool = True,
 ) -> Declaration:
     """The field at position ``index``: ``element("plans[*].price", index="choice", eq="price")``."""
-    comparison = _one(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
+    comparison = one_comparison(eq=eq, ne=ne, lt=lt, le=le, gt=gt, ge=ge)
     return Element(paths, index, start, comparison, name, why, enforce=enforce)
 
 
@@ -184,7 +184,8 @@ def intension(
     return Intension(condition, name, why, enforce=enforce)
 
 
-def _one(**sides: Side | EllipsisType) -> tuple[ComparisonName, Side] | None:
+def one_comparison(**sides: Side | EllipsisType) -> tuple[ComparisonName, Side] | None:
+    """The comparison that is given; None where there is none, or several."""
     given = [
         (cast(ComparisonName, op), side) for op, side in sides.items() if not isinstance(side, EllipsisType)
     ]

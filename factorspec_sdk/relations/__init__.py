@@ -5,30 +5,50 @@ from typing import Annotated
 from pydantic import Field
 
 from factorspec_sdk.relations.all_different import AllDifferent
+from factorspec_sdk.relations.all_equal import AllEqual
 from factorspec_sdk.relations.count import Count
 from factorspec_sdk.relations.element import Element
 from factorspec_sdk.relations.expressions import Expr
 from factorspec_sdk.relations.implies import Implies
 from factorspec_sdk.relations.intension import Intension
+from factorspec_sdk.relations.maximum import Maximum
+from factorspec_sdk.relations.minimum import Minimum
 from factorspec_sdk.relations.ordered import Ordered
+from factorspec_sdk.relations.same_length import SameLength
 from factorspec_sdk.relations.slide import Slide
 from factorspec_sdk.relations.sum import Sum
 from factorspec_sdk.relations.table import Table
 
 Relation = Annotated[
-    AllDifferent | Count | Element | Implies | Intension | Ordered | Slide | Sum | Table,
+    AllDifferent
+    | AllEqual
+    | Count
+    | Element
+    | Implies
+    | Intension
+    | Maximum
+    | Minimum
+    | Ordered
+    | SameLength
+    | Slide
+    | Sum
+    | Table,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
     "AllDifferent",
+    "AllEqual",
     "Count",
     "Element",
     "Expr",
     "Implies",
     "Intension",
+    "Maximum",
+    "Minimum",
     "Ordered",
     "Relation",
+    "SameLength",
     "Slide",
     "Sum",
     "Table",

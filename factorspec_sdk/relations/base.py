@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -26,7 +26,10 @@ class RelationBase(WireModel, ABC):
     name: unique within the object that holds it; errors and conflicts use it.
     why: one sentence that explains the relation to people.
     enforce: False for report-only relations: checked and named in the result, not enforced.
+    on_lengths: every relation of this kind speaks of lengths of lists, without the word ``len``.
     """
+
+    on_lengths: ClassVar[bool] = False
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     why: str | None = None

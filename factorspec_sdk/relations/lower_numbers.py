@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from factorspec_sdk.automata.division import modulo, quotient, rounded
 from factorspec_sdk.automata.linear import linear
-from factorspec_sdk.automata.logic import indicator
+from factorspec_sdk.automata.logic import indicator, occurs
 from factorspec_sdk.automata.nodes import Mark, NodeStore, ValueNode
 from factorspec_sdk.automata.texts import text_length
 from factorspec_sdk.automata.values import choose, extreme, magnitude, product
 from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.relations.expressions import EXTREMES, Division, Length, Op
-from factorspec_sdk.relations.unrolled import LeafPart
+from factorspec_sdk.relations.unrolled import LeafPart, ListPart
 
 if TYPE_CHECKING:
     from factorspec_sdk.relations.lowering import Lowering
@@ -48,11 +48,16 @@ def _arithmetic(store: NodeStore, op: str, args: list[ValueNode]) -> ValueNode:
 
 def length_of(lowering: Lowering, expr: Length) -> ValueNode:
     """The number of items of a list, or of characters of a text."""
-    store, found = lowering.store, lowering.items(expr.of)
-    if found is None:
-        if any(isinstance(part, LeafPart) for part in lowering.parts(expr.of)):
-            return text_length(store, lowering.reference(expr.of))
-        return store.known(Mark.UNKNOWN)
-    items, there = found
-    total = linear(store, [(indicator(store, presence), 1) for _, presence in items])
-    return choose(store, there, total, store.known(Mark.UNKNOWN))
+    part = lowering.list_at(expr.of)
+    if part is not None:
+        return list_length(lowering.store, part)
+    if any(isinstance(found, LeafPart) for found in lowering.parts(expr.of)):
+        return text_length(lowering.store, lowering.reference(expr.of))
+    return lowering.store.known(Mark.UNKNOWN)
+
+
+def list_length(store: NodeStore, part: ListPart) -> ValueNode:
+    """The number of items of a list; UNKNOWN where it is null or absent."""
+    items = [occurs(store, part.item_presence(at)) for at in range(len(part.items))]
+    total = linear(store, [(indicator(store, item), 1) for item in items])
+    return choose(store, occurs(store, part.presence), total, store.known(Mark.UNKNOWN))

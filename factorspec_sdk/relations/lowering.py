@@ -98,12 +98,17 @@ class Lowering:
 
     def list_at(self, path: str) -> ListPart | None:
         """The list that a path names, or None if there is no such list."""
+        return next(iter(self.lists(path)), None)
+
+    def lists(self, path: str) -> list[ListPart]:
+        """The lists that a path names, in writing order."""
+        found = []
         for part in self.parts(path):
             while isinstance(part, NullablePart):
                 part = part.inner
             if isinstance(part, ListPart):
-                return part
-        return None
+                found.append(part)
+        return found
 
     def items(self, path: str) -> tuple[list[tuple[Part, Condition]], Condition] | None:
         """((item, its presence) .., presence of the list), or None if there is no such list."""

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TypeGuard
 
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
 from factorspec_sdk.fields.paths import EVERY, FieldPath, Segment, parse_path
@@ -119,7 +120,7 @@ class View:
     def items(self, text: str) -> list[tuple[str, object]] | None:
         """(path, item) of a list's items, or None where the list is absent or null."""
         shown, value = self.one(text)
-        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        if not listed(value):
             return None
         return [(f"{shown}[{i}]", item) for i, item in enumerate(value)]
 
@@ -127,6 +128,11 @@ class View:
         if path.root == "$" or self.binders is None:
             return self.record, self.prefix
         return self.binders[path.root]
+
+
+def listed(value: object) -> TypeGuard[Sequence[object]]:
+    """True if a value is a list."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _walk(value: object, shown: str, segments: Sequence[Segment]) -> Iterator[tuple[str, object]]:
@@ -139,7 +145,7 @@ def _walk(value: object, shown: str, segments: Sequence[Segment]) -> Iterator[tu
             step = FieldPath("$", (head,)).display
             yield from _walk(value[head], _join(shown, step), rest)
         return
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+    if not listed(value):
         return
     if head is EVERY:
         for at, item in enumerate(value):

@@ -6,23 +6,29 @@ where a list is needed), every table is there and as wide as its key, every expr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from factorspec_sdk.relations import (
     AllDifferent,
+    AllEqual,
     Count,
     Element,
     Implies,
     Intension,
+    Maximum,
+    Minimum,
     Ordered,
     Relation,
+    SameLength,
     Slide,
     Sum,
     Table,
 )
+from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.expressions import roots
 from factorspec_sdk.relations.objective import Goal
+from factorspec_sdk.wire.check_values import check_all_equal, check_extremum, check_same_length
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
@@ -91,28 +97,15 @@ class RelationChecker:
 
 def check_relation(relation: Relation, scope: Scope, place: str) -> None:
     """Check one relation; problems are noted."""
-    match relation:
-        case AllDifferent():
-            fields_type(relation.over, scope, pointer(place, "over"))
-        case Table():
-            _table(relation, scope, place)
-        case Ordered():
-            _ordered(relation, scope, pointer(place, "over"))
-        case Sum():
-            _sum(relation, scope, place)
-        case Count():
-            _count(relation, scope, place)
-        case Element():
-            _element(relation, scope, place)
-        case Implies() | Intension():
-            _conditions(relation, scope, place)
-        case Slide():
-            _slide(relation, scope, place)
-        case _:
-            assert_never(relation)
+    _CHECKS[type(relation)](relation, scope, place)
+
+
+def _all_different(relation: AllDifferent, scope: Scope, place: str) -> None:
+    fields_type(relation.over, scope, pointer(place, "over"))
 
 
 def _ordered(relation: Ordered, scope: Scope, place: str) -> None:
+    place = pointer(place, "over")
     found = fields_type(relation.over, scope, place)
     expect(found, ORDERED, "ordered takes integers, dates or times", scope, place)
     if len(found) > 1:
@@ -127,10 +120,11 @@ def _element(relation: Element, scope: Scope, place: str) -> None:
     check_comparison(relation.op, over, value, scope, pointer(place, "value"))
 
 
-def _conditions(relation: Implies | Intension, scope: Scope, place: str) -> None:
-    if isinstance(relation, Intension):
-        condition(relation.expr, scope, pointer(place, "expr"))
-        return
+def _intension(relation: Intension, scope: Scope, place: str) -> None:
+    condition(relation.expr, scope, pointer(place, "expr"))
+
+
+def _implies(relation: Implies, scope: Scope, place: str) -> None:
     condition(relation.condition, scope, pointer(place, "if"))
     condition(relation.consequence, scope, pointer(place, "then"))
 
@@ -174,3 +168,21 @@ def _slide(relation: Slide, scope: Scope, place: str) -> None:
             scope.problems.add(below, "this name is bound already", name, "choose another name")
         names.setdefault(name, below)
     condition(relation.expr, scope.bind(names, items.item), pointer(place, "expr"))
+
+
+#: one check per kind (``tests/wire/test_problems.py`` holds them against the union)
+_CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
+    AllDifferent: _all_different,
+    AllEqual: check_all_equal,
+    Count: _count,
+    Element: _element,
+    Implies: _implies,
+    Intension: _intension,
+    Maximum: check_extremum,
+    Minimum: check_extremum,
+    Ordered: _ordered,
+    SameLength: check_same_length,
+    Slide: _slide,
+    Sum: _sum,
+    Table: _table,
+}

@@ -89,7 +89,14 @@ class Scope:
 
     def items(self, text: str, place: str) -> ArrayNode | None:
         """The list that a path names."""
-        node = self._follow(text, place, stars=False, from_end=False)
+        return self._list(text, place, stars=False)
+
+    def lists(self, text: str, place: str) -> ArrayNode | None:
+        """The list that a path names, or one of several lists of one field."""
+        return self._list(text, place, stars=True)
+
+    def _list(self, text: str, place: str, *, stars: bool) -> ArrayNode | None:
+        node = self._follow(text, place, stars=stars, from_end=False)
         if node is None:
             return None
         inner = node.inner if isinstance(node, NullableNode) else node

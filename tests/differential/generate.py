@@ -10,7 +10,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-KINDS = ("all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension")
+from tests.differential.generate_values import VALUE_KINDS, ValueKinds
+
+KINDS = (
+    "all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension",
+    *VALUE_KINDS,
+)  # fmt: skip
 TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext")
 OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
 MODES = ("floor", "ceiling", "half_up", "half_even")
@@ -37,7 +42,7 @@ class Shape:
     size: int = 1
 
 
-class Generator:
+class Generator(ValueKinds):
     """One random document."""
 
     def __init__(

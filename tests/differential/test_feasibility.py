@@ -81,4 +81,4 @@ def test_feasible_values_equal_brute_force_for_every_pair_of_kinds(pair: tuple[s
 @pytest.mark.parametrize("block", range(10))
 def test_feasible_values_equal_brute_force_on_mixed_specs(block: int) -> None:
     compared = sum(compare_with_brute_force(document(block * 50 + n, None, 800)) for n in range(50))
-    assert compared > 500
+    assert compared > 300

@@ -29,6 +29,30 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         {"s": [*STOPS, {"city": "Rome"}]},
         "s[0].city and s[2].city are both 'Rome', but must differ",
     ),
+    "all_equal": (
+        {"over": ["$.s[*].city", "$.a"]},
+        {"s": [STOPS[0], {"city": None}], "a": "Rome"},
+        {"s": STOPS},
+        "s[0].city = 'Rome' and s[1].city = 'Oslo', but all must be equal",
+    ),
+    "minimum": (
+        {"over": ["$.s[*].day", "$.a"], "value": REF["b"]},
+        {"s": [*STOPS, {"day": None}], "a": 2, "b": 1},
+        {"s": STOPS, "a": 2, "b": 2},
+        "the least of s[0].day = 1, s[1].day = 3, a = 2 is 1, but must equal b = 2",
+    ),
+    "maximum": (
+        {"over": ["$.s[*].day"], "op": "lt", "value": REF["a"]},
+        {"s": [*STOPS, {"day": None}], "a": 4},
+        {"s": STOPS, "a": 3},
+        "the greatest of s[0].day = 1, s[1].day = 3 is 3, but must be less than a = 3",
+    ),
+    "same_length": (
+        {"over": ["$.s", "$.t", "$.u"]},
+        {"s": STOPS, "t": [1, 2], "u": None},
+        {"s": STOPS, "t": [1]},
+        "s has 2 items and t has 1, but all must be equally long",
+    ),
     "sum": (
         {"over": ["$.s[*].day"], "weights": [2], "op": "le", "value": REF["a"]},
         {"s": [*STOPS, {"day": None}], "a": 8},

@@ -4,12 +4,14 @@ import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from factorspec_sdk.errors import DocumentError, EmptyDomain, FactorspecError, UnsupportedKeyword
+from factorspec_sdk.relations import Relation
 from factorspec_sdk.wire import parse_document
+from factorspec_sdk.wire.check_relations import _CHECKS
 from tests.wire.kept import kept
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "problems.txt"
@@ -274,6 +276,10 @@ CASES: dict[str, Any] = {
     "sum of texts": related(
         {"kind": "sum", "name": "x", "over": ["city"], "weights": [1, 2], "value": ref("day")}
     ),
+    "all_equal": related({"kind": "all_equal", "name": "x", "over": ["n", "m", "city", "stops"]}),
+    "minimum": related({"kind": "minimum", "name": "x", "over": ["n", "day"], "value": const(1)}),
+    "maximum": related({"kind": "maximum", "name": "x", "over": ["city"], "value": ref("cit")}),
+    "same_length": related({"kind": "same_length", "name": "x", "over": ["stops", "open", "n", "stops[*]"]}),
     "count": related(
         {"kind": "count", "name": "x", "over": ["n"], "values": [const("a")], "value": ref("city")}
     ),
@@ -354,6 +360,10 @@ def test_long_lists_of_problems_are_cut() -> None:
         parse_document(document)
     assert len(caught.value.problems) == 101
     assert caught.value.problems[-1].message == "and 400 more problems"
+
+
+def test_every_kind_is_checked() -> None:
+    assert set(_CHECKS) == set(get_args(get_args(Relation)[0]))
 
 
 def test_pointers_lead_to_the_place() -> None:
