@@ -68,7 +68,9 @@ from factorspec_sdk.records import (
     least,
     length,
     lt,
+    maximize,
     maximum,
+    minimize,
     minimum,
     minutes,
     most,
@@ -105,6 +107,8 @@ __all__ = [
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
     "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
+    # objectives
+    "maximize", "minimize",
     # domains and parameters
     "In", "Between", "days", "hours", "minutes", "Param", "param",
     # what follows from a model

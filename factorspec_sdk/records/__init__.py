@@ -42,6 +42,7 @@ from factorspec_sdk.records.document import document, spec
 from factorspec_sdk.records.domains import Between, In
 from factorspec_sdk.records.methods import relation
 from factorspec_sdk.records.moments import days, hours, minutes
+from factorspec_sdk.records.objectives import maximize, minimize
 from factorspec_sdk.records.parameters import Param, param
 from factorspec_sdk.records.presence import is_null, is_present, length
 from factorspec_sdk.records.value_decorators import all_equal, maximum, minimum, same_length
@@ -57,6 +58,8 @@ __all__ = [
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
     "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
+    # objectives
+    "maximize", "minimize",
     # domains and parameters
     "In", "Between", "days", "hours", "minutes", "Param", "param",
     # what follows

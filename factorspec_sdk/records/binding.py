@@ -18,7 +18,7 @@ from factorspec_sdk.errors import BindingError, DeclarationError, EmptyDomain, P
 from factorspec_sdk.records import registry
 from factorspec_sdk.records.checking import SUPPLIED, ready, supplied_to
 from factorspec_sdk.records.domains import Between, In
-from factorspec_sdk.records.methods import RelationMethod
+from factorspec_sdk.records.objectives import GOALS, TEMPLATES, Aim, methods_of, templates_of
 from factorspec_sdk.records.parameters import Param, params_of
 from factorspec_sdk.records.reach import Place, models_in
 from factorspec_sdk.records.shapes import ScalarShape, keys_of, shape_of
@@ -30,12 +30,14 @@ ORIGINAL = "__factorspec_original__"
 _KEPT = 256
 
 
-def bind(model: type[M], *given: BaseModel, **values: object) -> type[M]:
+def bind(model: type[M], *given: BaseModel | Aim, **values: object) -> type[M]:
     """The model with its parameters filled in: a subclass that validates all relations and domains.
 
     Args:
         model: a model that declares parameters, itself or in nested models.
-        given: models of parameters, such as the type of a ``@relation`` method's parameter.
+        given: models of parameters, such as the type of a ``@relation`` method's parameter; and levels of an
+            objective (``maximize``, ``minimize``), which replace the model's own: a new
+            class each time.
         values: parameters by name.
 
     Raises:
@@ -44,8 +46,12 @@ def bind(model: type[M], *given: BaseModel, **values: object) -> type[M]:
     """
     if supplied_to(model) is not None:
         raise BindingError(f"{model.__name__} is bound already", [Problem("", "bind the original class")])
+    aims = tuple(one for one in given if isinstance(one, Aim))
+    if aims:
+        model = cast(type[M], _aimed(model, aims))
     needed = parameters_of(model)
-    supplied = Supplied(_collect(model, needed, given, values))
+    models = tuple(one for one in given if not isinstance(one, Aim))
+    supplied = Supplied(_collect(model, needed, models, values))
     if not needed:
         return model
     cache: dict[object, type[M]] = model.__dict__.get(BOUND) or {}
@@ -68,6 +74,9 @@ def parameters_of(model: type[BaseModel]) -> dict[Param, list[str]]:
         for path, shape in place.scalars():
             for param in shape.params:
                 found.setdefault(param, []).append(path)
+    for template in templates_of(model):
+        for param in params_of(template):
+            found.setdefault(param, []).append(f"the objective ({template['goal']})")
     return found
 
 
@@ -128,19 +137,14 @@ def _validated(model: type[BaseModel], collected: dict[str, object], loose: set[
 
 
 def _given_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The models of parameters that relation methods are typed with."""
+    """The models of parameters that relation methods and methods of the objective are typed with."""
+    relations = [r.method for place in models_in(model) for r in registry.resolve(place.model)]
     seen: set[type[BaseModel]] = set()
-    for place in models_in(model):
-        for resolved in registry.resolve(place.model):
-            if isinstance(resolved.method, RelationMethod):
-                for _, annotation in resolved.method.given_types:
-                    if (
-                        isinstance(annotation, type)
-                        and issubclass(annotation, BaseModel)
-                        and annotation not in seen
-                    ):
-                        seen.add(annotation)
-                        yield annotation
+    for method in (*relations, *methods_of(model)):
+        for _, annotation in method.given_types if method is not None else ():
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation not in seen:
+                seen.add(annotation)
+                yield annotation
 
 
 def _unknown(name: str, known: set[str]) -> Problem:
@@ -176,6 +180,8 @@ class _Binder:
         """The bound subclass of the outermost model."""
         places = list(models_in(model))
         open_models = _with_parameters(places)
+        if any(params_of(template) for template in templates_of(model)):
+            open_models.add(model)
         for place in places:
             if place.model in open_models:
                 self.done[place.model] = _subclass(place.model, self.supplied)
@@ -268,12 +274,23 @@ def _subclass(model: type[BaseModel], supplied: Supplied) -> type[BaseModel]:
 
     Its relations are those of the original: shapes do not change, so nothing is traced anew.
     """
+    more = {SUPPLIED: supplied, TEMPLATES: templates_of(model), "model_config": ConfigDict(defer_build=True)}
+    return _derived(model, more)
+
+
+def _aimed(model: type[BaseModel], aims: tuple[Aim, ...]) -> type[BaseModel]:
+    """A subclass of the same name with another objective."""
+    made = _derived(model, {GOALS: aims})
+    templates_of(made)
+    return made
+
+
+def _derived(model: type[BaseModel], more: dict[str, object]) -> type[BaseModel]:
     namespace: dict[str, object] = {
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,
         "__doc__": model.__doc__,
-        "model_config": ConfigDict(defer_build=True),
-        SUPPLIED: supplied,
+        **more,
         registry.RESOLVED: registry.resolve(model),
         ORIGINAL: model,
         "__factorspec_unbind__": model_validator(mode="before")(_unbound),

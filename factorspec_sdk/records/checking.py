@@ -10,9 +10,10 @@ from functools import cache
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from factorspec_sdk.errors import BindingError, Problem
+from factorspec_sdk.errors import BindingError, JsonValue, Problem
 from factorspec_sdk.records import registry
 from factorspec_sdk.records.methods import RelationMethod
+from factorspec_sdk.records.objectives import templates_of
 from factorspec_sdk.records.parameters import Rows, params_of
 from factorspec_sdk.records.shapes import keys_of
 from factorspec_sdk.records.supplied import Supplied
@@ -62,6 +63,16 @@ def _ready(resolved: registry.Resolved, supplied: Supplied | None) -> Ready:
     values = supplied if supplied is not None else Supplied({})
     relation = _relation(values.fill(resolved.template))
     return Ready(resolved.name, relation, values.tables(resolved.template), (), resolved.local)
+
+
+def objective_of(model: type[BaseModel]) -> tuple[list[JsonValue], Mapping[str, Rows]]:
+    """The levels of a bound class's objective in their wire form, and the tables that they name."""
+    supplied = supplied_to(model) or Supplied({})
+    templates = templates_of(model)
+    tables: dict[str, Rows] = {}
+    for template in templates:
+        tables |= supplied.tables(template)
+    return [supplied.fill(template) for template in templates], tables
 
 
 def _relation(wire: object) -> Relation:

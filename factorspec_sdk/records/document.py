@@ -10,7 +10,7 @@ from pydantic import BaseModel, RootModel
 from factorspec_sdk.errors import BindingError, EmptyDomain, JsonValue, Problem, UnsupportedField
 from factorspec_sdk.fields.domains import code_to_iso
 from factorspec_sdk.records.binding import parameters_of
-from factorspec_sdk.records.checking import ready, supplied_to
+from factorspec_sdk.records.checking import objective_of, ready, supplied_to
 from factorspec_sdk.records.free_parts import FreeParts
 from factorspec_sdk.records.parameters import Rows
 from factorspec_sdk.records.reach import Place, hidden, innermost, models_in
@@ -81,6 +81,10 @@ class _Writer:
             self.definitions[self.names[self.model]] = self._object(self.model)
         vendor = root[VENDOR]
         assert isinstance(vendor, dict)
+        objective, tables_named = objective_of(self.model)
+        if objective:
+            vendor["objective"] = objective
+            self.tables |= tables_named
         tables: dict[str, JsonValue] = {
             name: [list[JsonValue](row) for row in rows] for name, rows in sorted(self.tables.items())
         }

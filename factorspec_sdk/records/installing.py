@@ -85,9 +85,10 @@ def resolve_when_built(owner: type[BaseModel]) -> None:
         schema: CoreSchema = (
             handler(source) if inherited.__func__ is plain.__func__ else inherited(source, handler)
         )
-        from factorspec_sdk.records import registry
+        from factorspec_sdk.records import objectives, registry
 
         registry.resolve(model)
+        objectives.templates_of(model)
         return schema
 
     core_schema.__factorspec__ = True  # type: ignore[attr-defined]

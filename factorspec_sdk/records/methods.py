@@ -42,15 +42,16 @@ def relation(
     frame = sys._getframe(1)  # noqa: SLF001
 
     def decorate(function: F) -> F:
-        names = _named_in_annotations(function, frame)
+        names = named_in_annotations(function, frame)
         return cast(F, RelationMethod(function, text=text, name=name, why=why, enforce=enforce, names=names))
 
     return decorate
 
 
-def _named_in_annotations(function: Callable[..., bool], frame: FrameType | None) -> dict[str, object]:
+def named_in_annotations(function: Callable[..., object], frame: FrameType | None) -> dict[str, object]:
     """What annotations that are still texts name, as the class body and the functions around it see it."""
-    texts = [part for part in function.__annotations__.values() if isinstance(part, str)]
+    annotations = getattr(function, "__annotations__", {})
+    texts = [part for part in annotations.values() if isinstance(part, str)]
     words = {word for text in texts for word in re.findall(r"\w+", text)}
     found: dict[str, object] = {}
     while frame is not None and frame.f_code.co_name != "<module>":
@@ -59,39 +60,22 @@ def _named_in_annotations(function: Callable[..., bool], frame: FrameType | None
     return found
 
 
-class RelationMethod(property):
-    """A method that is recorded. A property in Python's eyes, so that Pydantic takes it for no field."""
+class TracedMethod(property):
+    """A method that is recorded. A property in Python's eyes, so that Pydantic takes it for no field.
 
-    def __init__(
-        self,
-        function: Callable[..., bool],
-        *,
-        text: str | None,
-        name: str | None,
-        why: str | None,
-        enforce: bool,
-        names: Mapping[str, object],
-    ) -> None:
+    names: what its annotations name that are still texts.
+    """
+
+    def __init__(self, function: Callable[..., Any], names: Mapping[str, object]) -> None:
         super().__init__(function)
         self.function = function
         self.method = function.__name__
-        self.relation_name = name or text or function.__name__.replace("_", " ")
-        docstring = inspect.getdoc(function)
-        self.why = why or (docstring.splitlines()[0] if docstring else None) or (text if name else None)
-        self.enforce = enforce
         self._names = names
         self._given: tuple[tuple[str, object], ...] | None = None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.method = name
         installing.prepare(owner)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        return (
-            self.function.__get__(instance) if not isinstance(instance, BaseModel) else _Call(self, instance)
-        )
 
     @property
     def place(self) -> str:
@@ -133,6 +117,44 @@ class RelationMethod(property):
                 "define the model of parameters before the class, outside of TYPE_CHECKING",
             )
 
+    def recording(self, model: type[BaseModel], name: str, *, finite: bool) -> tuple[Trace, list[object]]:
+        """A trace for a class, and the symbolic arguments: the record, then the parameters."""
+        trace = Trace(model.__name__, name, self.place, finite=finite)
+        arguments: list[object] = [SymbolicObject(trace, FieldPath("$", ()), ObjectShape(model), "self")]
+        for parameter, annotation in self.given(trace):
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                arguments.append(SymbolicGiven(trace, annotation, "", parameter))
+            else:
+                arguments.append(given_value(trace, Param(parameter), annotation, parameter))
+        return trace, arguments
+
+
+class RelationMethod(TracedMethod):
+    """A method that is a relation."""
+
+    def __init__(
+        self,
+        function: Callable[..., bool],
+        *,
+        text: str | None,
+        name: str | None,
+        why: str | None,
+        enforce: bool,
+        names: Mapping[str, object],
+    ) -> None:
+        super().__init__(function, names)
+        self.relation_name = name or text or function.__name__.replace("_", " ")
+        docstring = inspect.getdoc(function)
+        self.why = why or (docstring.splitlines()[0] if docstring else None) or (text if name else None)
+        self.enforce = enforce
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return (
+            self.function.__get__(instance) if not isinstance(instance, BaseModel) else _Call(self, instance)
+        )
+
     def template(self, model: type[BaseModel], name: str, *, finite: bool) -> dict[str, Template]:
         """The relation's wire form, by recording the method for this class.
 
@@ -141,13 +163,7 @@ class RelationMethod(property):
         Raises:
             DeclarationError: where the method does what cannot be recorded.
         """
-        trace = Trace(model.__name__, name, self.place, finite=finite)
-        arguments: list[object] = [SymbolicObject(trace, FieldPath("$", ()), ObjectShape(model), "self")]
-        for parameter, annotation in self.given(trace):
-            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-                arguments.append(SymbolicGiven(trace, annotation, "", parameter))
-            else:
-                arguments.append(given_value(trace, Param(parameter), annotation, parameter))
+        trace, arguments = self.recording(model, name, finite=finite)
         term = record(trace, self.function, arguments, frozenset())
         head: dict[str, Template] = {"name": name, "kind": "intension"}
         if self.why is not None:

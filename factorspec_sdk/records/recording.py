@@ -28,6 +28,35 @@ def record(
     Raises:
         DeclarationError: where the function does what cannot be recorded.
     """
+    term = _recorded(trace, function, arguments, "return a condition on fields of self")
+    if term.code not in ("bool", None):
+        trace.fail(
+            f"the method returns {term.text}, which is {term.kind}",
+            "return a comparison or another condition",
+        )
+    _refuse_leaks(trace, term, binders)
+    return term
+
+
+def record_number(
+    trace: Trace, function: Callable[..., object], arguments: Sequence[object], goal: str
+) -> Term:
+    """The number, date or time that a function returns for symbolic arguments.
+
+    Raises:
+        DeclarationError: where the function does what cannot be recorded.
+    """
+    term = _recorded(trace, function, arguments, f"return what to {goal}")
+    if term.code not in ("int", "date", "time", None):
+        trace.fail(
+            f"the function returns {term.text}, which is {term.kind}",
+            f"return an integer, a date or a time to {goal}; count conditions with fs.number(...)",
+        )
+    _refuse_leaks(trace, term, frozenset())
+    return term
+
+
+def _recorded(trace: Trace, function: Callable[..., object], arguments: Sequence[object], hint: str) -> Term:
     refuse_identity(trace, function)
     try:
         result = function(*arguments)
@@ -38,23 +67,16 @@ def record(
     if trace.errors:
         raise trace.errors[0]  # the function caught it
     if not is_symbolic(result):
-        trace.fail(
-            f"the method returns {result!r}, which says nothing about the fields",
-            "return a condition on fields of self",
-        )
-    term = term_of(result, trace)
-    if term.code not in ("bool", None):
-        trace.fail(
-            f"the method returns {term.text}, which is {term.kind}",
-            "return a comparison or another condition",
-        )
-    leaked = term.binders - binders
-    if leaked:
+        trace.fail(f"the method returns {result!r}, which says nothing about the fields", hint)
+    return term_of(result, trace)
+
+
+def _refuse_leaks(trace: Trace, term: Term, binders: frozenset[str]) -> None:
+    if term.binders - binders:
         trace.fail(
             f"an item of a loop is used outside its aggregate: {term.text}",
             "use the loop's variable only inside fs.every(...), fs.some(...), fs.total(...)",
         )
-    return term
 
 
 def trace_items(function: Callable[..., object], scope: Scope, items: Mapping[str, Shape]) -> Term | None:

@@ -52,6 +52,28 @@ def test_the_answer_echoes_the_spec_and_reports(client: openai.OpenAI) -> None:
     assert answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + report["tokens"]
 
 
+def test_the_report_certifies_the_optimum(client: openai.OpenAI) -> None:
+    goals = [
+        {"goal": "maximize", "expr": {"ref": "$.days"}, "gap": 2, "name": "long"},
+        {"goal": "minimize", "expr": {"op": "neg", "args": [{"ref": "$.days"}]}},
+    ]
+    vendor = {**TRIP["x-factorspec"], "objective": goals}
+    answer = completion(client, schema={**TRIP, "x-factorspec": vendor}, temperature=1, seed=3)
+    assert record(answer)["days"] == 9
+    assert answer["factorspec"]["report"]["objective"] == [
+        {"name": "long", "goal": "maximize", "gap": 2, "value": 9, "best": 9, "bound": 9, "proven": True},
+        {
+            "name": "minimize",
+            "goal": "minimize",
+            "gap": 0,
+            "value": -9,
+            "best": -9,
+            "bound": -9,
+            "proven": True,
+        },
+    ]
+
+
 def test_equal_seeds_give_equal_records_and_others_others(client: openai.OpenAI) -> None:
     texts = [
         completion(client, temperature=1, seed=seed)["choices"][0]["message"]["content"] for seed in (5, 5, 6)
