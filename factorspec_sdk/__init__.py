@@ -67,6 +67,7 @@ from factorspec_sdk.records import (
     le,
     least,
     length,
+    look_up,
     lt,
     maximize,
     maximum,
@@ -75,6 +76,7 @@ from factorspec_sdk.records import (
     minutes,
     most,
     ne,
+    no_overlap,
     not_,
     number,
     one_of,
@@ -85,11 +87,13 @@ from factorspec_sdk.records import (
     relation,
     rounded,
     same_length,
+    since,
     slide,
     some,
     spec,
     sum_of,
     table,
+    task,
     total,
 )  # fmt: skip
 
@@ -101,6 +105,8 @@ __all__ = [
     # class decorators, one per kind
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
     "same_length", "slide", "sum_of", "table",
+    # scheduling kinds, and what they are made of
+    "no_overlap", "task", "since", "look_up",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

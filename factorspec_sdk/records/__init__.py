@@ -31,6 +31,7 @@ from factorspec_sdk.records.decorators import (
     le,
     lt,
     ne,
+    no_overlap,
     one_of,
     ordered,
     slide,
@@ -45,6 +46,7 @@ from factorspec_sdk.records.moments import days, hours, minutes
 from factorspec_sdk.records.objectives import maximize, minimize
 from factorspec_sdk.records.parameters import Param, param
 from factorspec_sdk.records.presence import is_null, is_present, length
+from factorspec_sdk.records.scheduling import look_up, since, task
 from factorspec_sdk.records.value_decorators import all_equal, maximum, minimum, same_length
 from factorspec_sdk.relations.checking import Verdict
 
@@ -52,6 +54,8 @@ __all__ = [
     # class decorators, one per kind
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
     "same_length", "slide", "sum_of", "table",
+    # scheduling kinds, and what they are made of
+    "no_overlap", "task", "since", "look_up",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

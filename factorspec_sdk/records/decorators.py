@@ -11,6 +11,7 @@ from factorspec_sdk.records.declarations import Condition, Declaration, Side
 from factorspec_sdk.records.kinds import AllDifferent, Count, Element, Intension, Ordered, Slide, SumOf
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param
+from factorspec_sdk.records.scheduling import Keyed, NoOverlap, SetOut, Task, TaskSide
 from factorspec_sdk.records.terms import ComparisonName
 
 
@@ -117,6 +118,32 @@ def slide(
     The condition may be a function of the items: ``slide("stops", lambda a, b: b.arrive >= a.leave + 1)``.
     """
     return Slide(path, condition, None if as_ is None else tuple(as_), name, why, enforce=enforce)
+
+
+def no_overlap(
+    *tasks: str | Task,
+    start: TaskSide | None = None,
+    end: TaskSide | None = None,
+    duration: TaskSide | None = None,
+    place: TaskSide | None = None,
+    travel: Keyed | Iterable[Sequence[Constant]] | Param | None = None,
+    since: SetOut | None = None,
+    booked: Iterable[Sequence[Constant]] | Param | None = None,
+    in_order: bool = False,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """Items do not overlap: ``no_overlap("meetings", start="start", end="end")``.
+
+    ``tasks`` are lists of items, with the paths ``start``, ``end`` .. of an item, or ``task(...)`` each.
+    ``travel``: times from place to place, (from, to) -> time or rows of three; set-up times of a machine too.
+    ``since``: when and where the first item is set out for. ``booked``: rows (start, end) that no item
+    overlaps. ``in_order``: items are written in the order of time; say so where it is true, for then only
+    neighbours matter.
+    """
+    shared = Task(None, start, end, duration, place)
+    return NoOverlap(tasks, shared, travel, since, booked, name, why, in_order=in_order, enforce=enforce)
 
 
 def one_of(

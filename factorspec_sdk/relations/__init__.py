@@ -13,6 +13,7 @@ from factorspec_sdk.relations.implies import Implies
 from factorspec_sdk.relations.intension import Intension
 from factorspec_sdk.relations.maximum import Maximum
 from factorspec_sdk.relations.minimum import Minimum
+from factorspec_sdk.relations.no_overlap import NoOverlap
 from factorspec_sdk.relations.ordered import Ordered
 from factorspec_sdk.relations.same_length import SameLength
 from factorspec_sdk.relations.slide import Slide
@@ -28,6 +29,7 @@ Relation = Annotated[
     | Intension
     | Maximum
     | Minimum
+    | NoOverlap
     | Ordered
     | SameLength
     | Slide
@@ -46,6 +48,7 @@ __all__ = [
     "Intension",
     "Maximum",
     "Minimum",
+    "NoOverlap",
     "Ordered",
     "Relation",
     "SameLength",

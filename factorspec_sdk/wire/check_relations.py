@@ -18,6 +18,7 @@ from factorspec_sdk.relations import (
     Intension,
     Maximum,
     Minimum,
+    NoOverlap,
     Ordered,
     Relation,
     SameLength,
@@ -28,6 +29,7 @@ from factorspec_sdk.relations import (
 from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.expressions import roots
 from factorspec_sdk.relations.objective import Goal
+from factorspec_sdk.wire.check_tasks import check_no_overlap
 from factorspec_sdk.wire.check_values import check_all_equal, check_extremum, check_same_length
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_sdk.wire.limits import Limits
@@ -180,6 +182,7 @@ _CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
     Intension: _intension,
     Maximum: check_extremum,
     Minimum: check_extremum,
+    NoOverlap: check_no_overlap,
     Ordered: _ordered,
     SameLength: check_same_length,
     Slide: _slide,

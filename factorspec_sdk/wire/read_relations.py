@@ -17,7 +17,10 @@ from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.problems import Problems, pointer
 
 #: fields that hold an expression, and fields that hold a list of them: Pydantic names the branch after them
-_EXPRESSIONS = frozenset({"expr", "value", "index", "if", "then", "body", "where", "arg"})
+_EXPRESSIONS = frozenset(
+    {"expr", "value", "index", "if", "then", "body", "where", "arg"}
+    | {"start", "end", "duration", "place", "time", "demand", "capacity"}
+)
 _EXPRESSION_LISTS = frozenset({"args", "key"})
 _OPS: frozenset[str] = frozenset(
     {
@@ -147,6 +150,8 @@ def _note(
             problems.refuse(below, message, found)
         case "factorspec_expression":
             _no_expression(found, below, problems)
+        case "too_short" if found:
+            pass  # its items are wrong, which is said already
         case "too_short" | "string_too_short":
             problems.add(below, "this is empty", found)
         case "too_long" | "string_too_long":

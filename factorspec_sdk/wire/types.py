@@ -154,9 +154,9 @@ def const_type(const: Const, scope: Scope, place: str) -> Type:
     return frozenset({const.type})
 
 
-def table_rows(name: str, width: int, scope: Scope, place: str) -> tuple[Row, ...]:
-    """Rows of a table; an unknown name or another width is noted, and gives no rows."""
-    below = pointer(place, "table")
+def table_rows(name: str, width: int, scope: Scope, place: str, key: str = "table") -> tuple[Row, ...]:
+    """Rows of a table; an unknown name or another width is noted below ``key``, and gives no rows."""
+    below = pointer(place, key)
     if name not in scope.tables:
         scope.problems.add(
             below, "there is no such table", name, scope.problems.did_you_mean(name, scope.tables)
@@ -315,15 +315,15 @@ def _lookup(expr: Lookup, scope: Scope, place: str) -> Type:
     key = _key_types(expr.key, scope, place)
     rows = table_rows(expr.table, len(expr.key) + 1, scope, place)
     check_key(key, rows, scope, pointer(place, "key"))
-    twice = _key_twice(rows, scope)
+    twice = key_twice(rows, scope)
     if twice is not None:
         message = f"a lookup needs one row per key; {expr.table!r} has two"
         scope.problems.add(pointer(place, "table"), message, twice)
     return _column_type(rows, -1, MOMENT, scope)
 
 
-def _key_twice(rows: tuple[Row, ...], scope: Scope) -> Row | None:
-    """A key that two rows have. O(rows) once per table."""
+def key_twice(rows: tuple[Row, ...], scope: Scope) -> Row | None:
+    """The first columns that two rows share. O(rows) once per table."""
     place = id(rows)
     if place not in scope.facts.keys_twice:
         seen: dict[tuple[tuple[str, Scalar], ...], int] = {}

@@ -10,11 +10,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.differential.generate_schedules import SCHEDULING_KINDS, SchedulingKinds
 from tests.differential.generate_values import VALUE_KINDS, ValueKinds
 
 KINDS = (
     "all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension",
-    *VALUE_KINDS,
+    *VALUE_KINDS, *SCHEDULING_KINDS,
 )  # fmt: skip
 TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext")
 OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
@@ -42,7 +43,7 @@ class Shape:
     size: int = 1
 
 
-class Generator(ValueKinds):
+class Generator(SchedulingKinds, ValueKinds):
     """One random document."""
 
     def __init__(

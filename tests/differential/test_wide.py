@@ -14,7 +14,7 @@ from factorspec_sdk.graph.unroll import Unrolled
 from tests.differential.generate import document
 from tests.differential.test_feasibility import compare_with_brute_force
 
-LINEAR = ("sum", "ordered", "intension", "implies", "count", "slide")
+LINEAR = ("sum", "ordered", "intension", "implies", "count", "slide", "no_overlap")
 
 
 @pytest.mark.parametrize("block", range(6))

@@ -17,7 +17,12 @@ from factorspec_sdk.relations.view import Tables, View
 from factorspec_sdk.wire import relation_json
 
 ADAPTER: TypeAdapter[Relation] = TypeAdapter(Relation)
-TABLES: Tables = {"flights": [["Rome", "Oslo"], ["Oslo", "Bonn"]], "stays": [["Rome", 2], ["Oslo", 3]]}
+TABLES: Tables = {
+    "walk": [["Rome", "Oslo", 4]],
+    "lunch": [[12, 13]],
+    "flights": [["Rome", "Oslo"], ["Oslo", "Bonn"]],
+    "stays": [["Rome", 2], ["Oslo", 3]],
+}
 REF = {"a": {"ref": "$.a"}, "b": {"ref": "$.b"}}
 STOPS = [{"city": "Rome", "day": 1}, {"city": "Oslo", "day": 3}]
 
@@ -94,6 +99,20 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         {"s": STOPS},
         {"s": [*STOPS, {"city": "Rome"}]},
         "(s[1].city, s[2].city) in flights is false, with s[1].city = 'Oslo', s[2].city = 'Rome'",
+    ),
+    "no_overlap": (
+        {
+            "tasks": [
+                {"in": "$.s", "as": "t", "start": {"ref": "t.day"}, "duration": {"const": 2},
+                 "place": {"ref": "t.city"}},
+                {"start": REF["a"], "end": REF["b"]},
+            ],
+            "travel": "walk", "booked": "lunch", "from": {"time": {"const": 1}, "place": {"const": "Rome"}},
+        },
+        {"s": [STOPS[0], {"city": "Oslo", "day": 7}, {"city": "Bonn", "day": None}], "a": 3, "b": 3},
+        {"s": [STOPS[0], {"city": "Oslo", "day": 6}]},
+        "between s[0] (1 to 3) and s[1] (6 to 8) there is no time for the way from 'Rome' to 'Oslo', "
+        "which takes 4",
     ),
     "implies": (
         {

@@ -179,7 +179,70 @@ CASES: dict[str, Any] = {
     "tables": related(tables={"a": [["x", 1], ["y"], 3, [0.5, []]], "b": 7}),
     # relations
     "no kind": related({"name": "x"}, 7),
-    "unknown kind": related({"kind": "all_diferent", "name": "x"}, {"kind": "no_overlap", "name": "y"}),
+    "no_overlap": related(
+        {"kind": "no_overlap", "name": "none", "tasks": []},
+        {
+            "kind": "no_overlap",
+            "name": "both",
+            "tasks": [
+                {"start": {"ref": "$.n"}, "end": {"ref": "$.n"}, "duration": {"const": 1}},
+                {"start": {"ref": "$.n"}},
+                {"in": "$.stops", "start": {"ref": "$.n"}, "duration": {"const": 1}},
+                {"in": "$.n", "as": "t", "start": {"ref": "$.n"}, "duration": {"const": 1}},
+            ],
+        },
+        {
+            "kind": "no_overlap",
+            "name": "types",
+            "booked": "pairs",
+            "travel": "days",
+            "tasks": [
+                {"start": {"ref": "$.city"}, "duration": {"ref": "$.flag"}, "place": {"ref": "$.flag"}},
+                {"in": "$.stops", "as": "t", "start": {"ref": "t.day"}, "end": {"ref": "t.day"}},
+                {"start": {"ref": "$.n"}, "end": {"ref": "$.m"}},
+            ],
+        },
+        {
+            "kind": "no_overlap",
+            "name": "tables",
+            "booked": "gone",
+            "travel": "ways",
+            "tasks": [
+                {"start": {"ref": "$.n"}, "duration": {"const": 1}, "place": {"ref": "$.city"}},
+            ],
+        },
+        {
+            "kind": "no_overlap",
+            "name": "blocks",
+            "booked": "blocks",
+            "tasks": [
+                {"start": {"ref": "$.day"}, "duration": {"const": 1}, "place": {"ref": "$.city"}},
+            ],
+        },
+        {
+            "kind": "no_overlap",
+            "name": "twice",
+            "travel": "twice",
+            "from": {"time": {"ref": "$.n"}, "place": {"ref": "$.flag"}},
+            "tasks": [
+                {"start": {"ref": "$.day"}, "duration": {"const": 1}},
+            ],
+        },
+        {
+            "kind": "no_overlap",
+            "name": "expression",
+            "from": {"place": {"ref": "$.n"}},
+            "tasks": [{"start": "$.n", "duration": {"op": "min"}}],
+        },
+        tables={
+            "pairs": [["Rome", 1], ["Oslo", 2], ["Rome", 3]],
+            "days": [["2026-05-01"]],
+            "ways": [["Rome", "Oslo", -1]],
+            "blocks": [["2026-05-02", "2026-05-01"]],
+            "twice": [["Rome", "Oslo", 1], ["Rome", "Oslo", 2]],
+        },
+    ),
+    "unknown kind": related({"kind": "all_diferent", "name": "x"}, {"kind": "knapsack", "name": "y"}),
     "missing and unknown keys": related({"kind": "sum", "overs": ["n"]}),
     "empty over": related({"kind": "all_different", "name": "", "over": []}),
     "python names": related(

@@ -1,0 +1,51 @@
+"""Open intervals of codes that a slot must stay out of, and what they leave of its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
+
+#: beyond every code
+INFINITE = 1 << 100
+#: the codes strictly between two ends
+Gap = tuple[int, int]
+
+
+def mask_outside(domain: Domain, gaps: Iterable[Gap], shift: int) -> int:
+    """Bit mask of the indices whose code plus ``shift`` lies in no gap; values that are no numbers stay.
+
+    O(gaps) operations on the mask for ranges, else O(values · gaps).
+    """
+    size = len(domain)
+    mask = (1 << size) - 1
+    codes = (
+        domain if isinstance(domain, IntRange) else domain.codes if isinstance(domain, StepDomain) else None
+    )
+    if codes is None:
+        return mask & ~_listed(domain, list(gaps), shift)
+    start, step = codes.lo + shift, codes.step
+    for low, high in gaps:
+        first = max((low - start) // step + 1, 0)
+        last = min(-((start - high) // step) - 1, size - 1)
+        if first <= last:
+            mask &= ~(((1 << (last - first + 1)) - 1) << first)
+    return mask
+
+
+def _listed(domain: Domain, gaps: list[Gap], shift: int) -> int:
+    out = 0
+    for index in range(len(domain)):
+        code = domain.code(index)
+        if isinstance(code, int) and not isinstance(code, bool):
+            out |= any(low < code + shift < high for low, high in gaps) << index
+    return out
+
+
+def room_between(low: int, high: int, gaps: Iterable[Gap]) -> bool:
+    """True if some number from ``low`` to ``high`` lies in no gap. O(gaps · log gaps)."""
+    at = low
+    for first, last in sorted(gaps):
+        if first < at < last:
+            at = last
+    return at <= high

@@ -1,0 +1,126 @@
+"""Checks of the scheduling kinds: items with start and end or duration, travel tables, booked blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from factorspec_sdk.fields.domains import Scalar, encode_scalar
+from factorspec_sdk.relations.no_overlap import NoOverlap
+from factorspec_sdk.relations.tasks import Task
+from factorspec_sdk.wire.places import Scope
+from factorspec_sdk.wire.problems import pointer
+from factorspec_sdk.wire.types import (
+    INT,
+    MOMENT,
+    ORDERED,
+    TEXT,
+    Type,
+    check_key,
+    expect,
+    key_twice,
+    table_rows,
+    type_of,
+)
+
+_PLACES: Type = INT | TEXT
+
+
+def check_no_overlap(relation: NoOverlap, scope: Scope, place: str) -> None:
+    """Items, travel, origin and booked blocks."""
+    times: Type = frozenset()
+    places: Type = frozenset()
+    for at, task in enumerate(relation.tasks):
+        for inner, below in task_scope(task, scope, pointer(place, "tasks", at)):
+            times |= check_times(task, inner, below)
+            if task.place is not None:
+                places |= _place(type_of(task.place, inner, pointer(below, "place")), inner, below)
+    if relation.origin is not None:
+        below = pointer(place, "from")
+        times |= type_of(relation.origin.time, scope, pointer(below, "time"))
+        if relation.origin.place is not None:
+            places |= _place(type_of(relation.origin.place, scope, pointer(below, "place")), scope, below)
+    check_unit(times, scope, place)
+    _travel(relation, places, scope, place)
+    _booked(relation, times, scope, place)
+
+
+def task_scope(task: Task, scope: Scope, place: str) -> Iterator[tuple[Scope, str]]:
+    """The scope of a task's expressions; none where the task itself is wrong."""
+    if (task.end is None) == (task.duration is None):
+        scope.problems.add(place, "exactly one of 'end' and 'duration' is needed")
+        return
+    if (task.over is None) != (task.bound is None):
+        scope.problems.add(place, "'in' and 'as' go together", hint="leave both out for a single item")
+        return
+    if task.over is None or task.bound is None:
+        yield scope, place
+        return
+    items = scope.items(task.over, pointer(place, "in"))
+    if items is not None:
+        yield scope.bind({task.bound: pointer(place, "as")}, items.item), place
+
+
+def check_times(task: Task, scope: Scope, place: str) -> Type:
+    """Start, and end or duration; returns their type."""
+    start = type_of(task.start, scope, pointer(place, "start"))
+    expect(start, ORDERED, "a start is an integer, a date or a time", scope, pointer(place, "start"))
+    if task.duration is not None:
+        below = pointer(place, "duration")
+        found = type_of(task.duration, scope, below)
+        expect(found, INT, "a duration is an integer (days for dates, seconds for times)", scope, below)
+        return start
+    assert task.end is not None
+    end = type_of(task.end, scope, pointer(place, "end"))
+    expect(end, ORDERED, "an end is an integer, a date or a time", scope, pointer(place, "end"))
+    return start | end
+
+
+def check_unit(times: Type, scope: Scope, place: str) -> None:
+    """Note times of different types."""
+    if len(times & ORDERED) > 1:
+        scope.problems.add(pointer(place, "tasks"), "all times of one relation have one type")
+
+
+def _place(found: Type, scope: Scope, place: str) -> Type:
+    expect(found, _PLACES, "a place is a text or an integer", scope, pointer(place, "place"))
+    return found & _PLACES
+
+
+def _travel(relation: NoOverlap, places: Type, scope: Scope, place: str) -> None:
+    below = pointer(place, "travel")
+    if relation.travel is None:
+        if places:
+            scope.problems.add(place, "places are named, but no table of travel times", hint="give 'travel'")
+        return
+    if all(task.place is None for task in relation.tasks):
+        scope.problems.add(below, "travel times need the places of items", hint="give tasks a 'place'")
+    rows = table_rows(relation.travel, 3, scope, place, "travel")
+    check_key([places, places], rows, scope, below)
+    for row in rows:
+        if row[2] is not None and (not isinstance(row[2], int) or isinstance(row[2], bool) or row[2] < 0):
+            scope.problems.add(below, "a travel time is an integer of 0 or more", row[2])
+            return
+    twice = key_twice(rows, scope)
+    if twice is not None:
+        scope.problems.add(below, f"{relation.travel!r} has two times for one way", twice)
+
+
+def _booked(relation: NoOverlap, times: Type, scope: Scope, place: str) -> None:
+    if relation.booked is None:
+        return
+    below = pointer(place, "booked")
+    rows = table_rows(relation.booked, 2, scope, place, "booked")
+    check_key([times, times], rows, scope, below)
+    unit = next(iter(times & MOMENT), None)
+    for row in rows:
+        start, end = (encode_scalar(cell, unit) for cell in row)  # type: ignore[arg-type]
+        if not (_is_number(start) and _is_number(end)):
+            scope.problems.add(below, "a booked block has a start and an end of the items' type", list(row))
+            return
+        if start > end:  # type: ignore[operator]
+            scope.problems.add(below, "a booked block ends before it starts", list(row))
+            return
+
+
+def _is_number(cell: Scalar) -> bool:
+    return isinstance(cell, int) and not isinstance(cell, bool)
