@@ -103,6 +103,10 @@ def _translate(
         # an unknown operation makes everything beside it look wrong: say only what matters
         if any(steps[: len(op)] == op and steps != (*op, "op") for op in unknown_ops):
             continue
+        if error["type"] == "too_short" and any(
+            other[: len(steps)] == steps and other != steps for other, _ in located
+        ):
+            continue  # its items are wrong, which is said anyway: Pydantic counts the right ones only
         _note(error, raw, steps, place, problems)
 
 
@@ -150,8 +154,6 @@ def _note(
             problems.refuse(below, message, found)
         case "factorspec_expression":
             _no_expression(found, below, problems)
-        case "too_short" if found:
-            pass  # its items are wrong, which is said already
         case "too_short" | "string_too_short":
             problems.add(below, "this is empty", found)
         case "too_long" | "string_too_long":
