@@ -12,7 +12,7 @@ from typing import get_args, get_origin
 
 from pydantic import BaseModel
 
-from factorspec_sdk.errors import Problem, UnknownField
+from factorspec_sdk.errors import DeclarationError, Problem, UnknownField, shown
 from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records.conditions import inline_rows
 from factorspec_sdk.records.field_paths import closest
@@ -27,7 +27,7 @@ from factorspec_sdk.records.parameters import (
 from factorspec_sdk.records.shapes import ListShape, ObjectShape, ScalarShape, described, shape_of
 from factorspec_sdk.records.symbols import SymbolicValue, recorded, term_of
 from factorspec_sdk.records.terms import Term, TermError, compare, constant
-from factorspec_sdk.records.tracing import Symbolic, Trace, is_symbolic
+from factorspec_sdk.records.tracing import Symbolic, Trace, is_symbolic, trace_of
 
 _MAPPINGS = (dict, Mapping, MutableMapping)
 _COLLECTIONS = (list, tuple, set, frozenset, Sequence)
@@ -178,6 +178,31 @@ def _lookup(
     binders = frozenset[str]().union(*(term.binders for term in key))
     textual = shape.code in ("date", "time")
     return SymbolicValue(trace, Term(template, shape.code, text, textual=textual, binders=binders))
+
+
+def looked_up(param: Param, key: object) -> object:
+    """The value of a mapping of integers whose other types are known with the call only.
+
+    Raises:
+        DeclarationError: the key holds no field of a record that is being recorded.
+    """
+    parts = key if type(key) is tuple else (key,)
+    trace = trace_of(*parts)
+    if trace is None:
+        problem = Problem(param.name, "a parameter is indexed by fields of the record", shown(key))
+        raise DeclarationError("this cannot be recorded", [problem])
+    try:
+        terms = tuple(term_of(part, trace) for part in parts)
+    except TermError as error:
+        trace.fail(error.message, error.hint)
+    text = f"{param.name}[{', '.join(term.text for term in terms)}]"
+    template: Template = {
+        "op": "lookup",
+        "table": ParamTable(param, len(terms) + 1),
+        "key": [term.template for term in terms],
+    }
+    binders = frozenset[str]().union(*(term.binders for term in terms))
+    return SymbolicValue(trace, Term(template, "int", text, binders=binders))
 
 
 def key_terms(

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import CodeType, Scalar
@@ -28,6 +29,15 @@ class Param:
         if name.startswith("_"):
             raise AttributeError(name)
         return Param(f"{self.name}.{name}")
+
+    def __getitem__(self, key: object) -> Any:
+        """What a mapping of integers has for fields of the record, in the functions of decorators.
+
+        ``slide("visits", lambda a, b: fs.elapsed(a.end, b.start) >= fs.param("travel")[a.place, b.place])``
+        """
+        from factorspec_sdk.records.given import looked_up
+
+        return looked_up(self, key)
 
 
 def param(name: str) -> Param:

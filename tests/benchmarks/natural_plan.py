@@ -1,26 +1,29 @@
-"""NATURAL PLAN trips through the whole stack; see README.md in this folder for the options and the output."""
+"""NATURAL PLAN trips, meetings and calendars through the whole stack.
+
+README.md in this folder explains the options and the output.
+"""
 
 import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
-from examples.trip_planner.models import Variant
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
-from tests.benchmarks.natural_plan_cases import read_cases
+from tests.benchmarks.natural_plan_cases import TASKS, read_cases
 from tests.benchmarks.natural_plan_runs import DECODERS, random_runs, smollm2_runs
 from tests.benchmarks.natural_plan_summary import Facts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    cases = read_cases(options.data, options.limit)
+    if options.variant not in TASKS[options.task].variants:
+        raise SystemExit(f"variants of {options.task}: {', '.join(TASKS[options.task].variants)}")
+    cases = read_cases(options.task, options.variant, options.data, options.limit)
     if not cases:
         raise SystemExit(f"no problems in {options.data}")
     before_ms = calibrate_ms()
-    given = (cases, options.variant, options.data, options.seed)
+    given = (cases, options.seed)
     runs = random_runs(*given) if options.model == "random" else smollm2_runs(*given, options.decoders)
     report = {
         "task": options.task,
@@ -41,9 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.natural_plan", description=__doc__)
-    parser.add_argument("--task", choices=["trip"], required=True)
-    parser.add_argument("--variant", choices=get_args(Variant), required=True)
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with trip.jsonl")
+    parser.add_argument("--task", choices=[*TASKS], required=True)
+    parser.add_argument("--variant", required=True)
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with TASK.jsonl")
     parser.add_argument("--limit", type=int, metavar="N", help="this many problems, spread over the file")
     parser.add_argument("--model", choices=["random", "smollm2"], required=True)
     parser.add_argument(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from factorspec_server.engines import Usage
+from tests.benchmarks.natural_plan_cases import Judgement
 
 Facts = dict[str, str | int | float | list[str] | None]
 
@@ -12,8 +13,7 @@ Facts = dict[str, str | int | float | list[str] | None]
 class Outcome:
     """One problem, decoded. Times in seconds; ``canonical`` is None for records that hold free text."""
 
-    problems: tuple[str, ...]
-    matches_gold: bool
+    judgement: Judgement
     unique: bool
     usage: Usage
     wall_s: float
@@ -29,8 +29,9 @@ def summarise(decoder: str, outcomes: Sequence[Outcome]) -> Facts:
     facts: Facts = {
         "decoder": decoder,
         "problems": len(outcomes),
-        "valid": sum(not outcome.problems for outcome in outcomes),
-        "matches_gold": sum(outcome.matches_gold for outcome in outcomes),
+        "valid": sum(not outcome.judgement.problems for outcome in outcomes),
+        "matches_gold": sum(outcome.judgement.matches_gold for outcome in outcomes),
+        "optimal": sum(outcome.judgement.optimal for outcome in outcomes),
         "unique": sum(outcome.unique for outcome in outcomes),
         "zero_choice": sum(outcome.usage.choice_points == 0 for outcome in outcomes),
         "model_steps": steps,
@@ -38,7 +39,7 @@ def summarise(decoder: str, outcomes: Sequence[Outcome]) -> Facts:
         "wall_s": round(sum(outcome.wall_s for outcome in outcomes), 3),
         "decode_s": round(sum(outcome.usage.decode_s for outcome in outcomes), 3),
         "tokens_per_step": round(tokens / steps, 2) if steps else None,
-        "failures": [problem for outcome in outcomes for problem in outcome.problems][:20],
+        "failures": [problem for outcome in outcomes for problem in outcome.judgement.problems][:20],
     }
     return facts | _constraint_facts(outcomes) if decoder == "factorspec" else facts
 

@@ -3,10 +3,21 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.benchmarks.natural_plan_check import Record, Variant, num_stops, official_check, violations
+from tests.benchmarks.natural_plan_check import (
+    Record,
+    Variant,
+    calendar_violations,
+    first_slot,
+    meeting_violations,
+    num_stops,
+    official_check,
+    official_meeting_problem,
+    violations,
+)
 from tests.benchmarks.natural_plan_summary import percentile
 
 PROBLEM: Record = {
@@ -82,3 +93,54 @@ def test_percentiles_are_values_that_occurred() -> None:
     assert percentile([3.0], 99) == 3.0
     assert percentile([float(n) for n in range(1, 101)], 99) == 99.0
     assert percentile([2.0, 1.0, 3.0], 50) == 2.0
+
+
+SHIFTS = (-1, 1, -30, 30)
+
+
+def test_gold_meetings_are_right_and_shifted_ones_are_judged_alike(shared_dir: Path) -> None:
+    folder = shared_dir / "data" / "natural_plan"
+    official = official_check(folder, "meeting")
+    assert official is not None
+    seen = {True: 0, False: 0}
+    for line in (folder / "meeting.jsonl").read_text(encoding="utf-8").splitlines():
+        raw = json.loads(line)
+        problem = official_meeting_problem(raw)
+        assert meeting_violations(problem, scheduled(problem, raw["gold_meetings"])) == []
+        for shift in SHIFTS:
+            moved = [(name, start + shift, end) for name, start, end in raw["gold_meetings"]]
+            wrong = bool(meeting_violations(problem, scheduled(problem, moved)))
+            assert wrong == bool(official(problem, moved))
+            seen[wrong] += 1
+    assert min(seen.values()) > 50
+
+
+def scheduled(problem: Record, plan: list[Any]) -> Record:
+    places = {person["name"]: person["location"] for person in problem["people"]}
+    return {
+        "meetings": [
+            {"friend": name, "place": places[name], "start": clock(start), "end": clock(end)}
+            for name, start, end in plan
+        ]
+    }
+
+
+def clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}:00"
+
+
+def test_calendars_are_judged_as_by_the_check_beside_the_data(shared_dir: Path) -> None:
+    folder = shared_dir / "data" / "natural_plan"
+    official = official_check(folder, "calendar")
+    assert official is not None
+    for line in (folder / "calendar.jsonl").read_text(encoding="utf-8").splitlines():
+        raw = json.loads(line)
+        problem, (day, start, end) = raw["problem"], raw["gold_slot"]
+        if problem["earliest"]:
+            assert first_slot(problem) == (day, start, end)
+        problem = {**problem, "earliest": False}
+        for shift in (0, *SHIFTS):
+            record = {"day": day, "start": clock(start + shift), "end": clock(end + shift)}
+            found = calendar_violations(problem, record)
+            assert bool(found) == bool(official(problem, (day, start + shift, end + shift)))
+            assert not found or shift
