@@ -43,7 +43,7 @@ EARLIEST = (
 
 
 def appointment(calendars: Calendars, *, earliest: bool) -> type[Appointment]:
-    """The bound model: a class that knows these calendars. ``earliest``: the first slot that suits everyone."""
+    """The bound model: a class that knows these calendars. ``earliest``: the first slot that suits all."""
 
     class Found(Appointment):
         __doc__ = Appointment.__doc__

@@ -108,7 +108,8 @@ def test_gold_meetings_are_right_and_shifted_ones_are_judged_alike(shared_dir: P
         problem = official_meeting_problem(raw)
         assert meeting_violations(problem, scheduled(problem, raw["gold_meetings"])) == []
         for shift in SHIFTS:
-            moved = [(name, start + shift, end) for name, start, end in raw["gold_meetings"]]
+            *before, (name, start, end) = raw["gold_meetings"]
+            moved = [*before, (name, start, end + shift)]
             wrong = bool(meeting_violations(problem, scheduled(problem, moved)))
             assert wrong == bool(official(problem, moved))
             seen[wrong] += 1
