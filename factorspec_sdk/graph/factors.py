@@ -64,7 +64,7 @@ def lower_relations(
         tables: dict[str, Sequence[Sequence[Scalar]]] = {}
         for outer in nodes:
             tables.update(outer.tables)
-        lowering = Lowering(store, part, tables, tries, {})
+        lowering = Lowering(store, part, {}, tables, tries)
         for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
             if relation.enforce and (only is None or only(relation)):
                 origin = Origin(relation, part.path, pointer)
