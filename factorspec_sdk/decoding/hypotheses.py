@@ -153,6 +153,8 @@ class NumberStep(NamedTuple):
         assert number is not None
         ids = frozenset(self.walk.allowed(number, self.values))
         yield NumberStep(self.walk, number, self.values, self.feasible, self.source, self.next_pc, ids)
+        if not self.feasible.complete:
+            yield NARROWED
 
     def split(self) -> tuple[Hypothesis | None, Sequence[Opening]]:
         """A number that may end here is opened; the hypothesis goes on if longer numbers are feasible."""

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator
 class IndexSet:
     """A finite set of non-negative integers.
 
-    ``spans`` holds sorted, disjoint, non-adjacent closed intervals ``(lo, hi)``.
+    ``spans`` holds sorted, disjoint, non-adjacent closed intervals ``(lo, hi)``. ``complete``: False where a
+    budget cut the question whose answer this is, so that members may be left out; equality ignores it.
     """
 
-    __slots__ = ("_size", "spans")
+    __slots__ = ("_size", "complete", "spans")
 
-    def __init__(self, spans: tuple[tuple[int, int], ...]) -> None:
+    def __init__(self, spans: tuple[tuple[int, int], ...], *, complete: bool = True) -> None:
         self.spans = spans
+        self.complete = complete
         self._size = sum(hi - lo + 1 for lo, hi in spans)
 
     @classmethod

@@ -125,7 +125,7 @@ class BestSearch(Search):
                     kept |= 1 << index
             except OverBudget:
                 complete = self.exact = False
-        found = IndexSet.from_mask(kept)
+        found = IndexSet(IndexSet.from_mask(kept).spans, complete=complete)
         if complete:
             self._best_values[layer][state] = found
             self._trim()

@@ -5,7 +5,7 @@ lay_out         unrolled record   -> program                              graph/
 lower_relations relations         -> factors on slots                     graph/factors.py
 lower_objective objective         -> values on slots                      graph/objective.py
 connect         factors, values   -> independent components               graph/factors.py
-decide          component         -> exact feasibility, or a conflict     graph/search.py, conflict.py
+decide          component         -> exact feasibility, or a conflict     graph/wide.py, search.py, cp/
 optimise        component, values -> .. within the gaps of the optimum    graph/objective.py
 """
 
@@ -25,6 +25,8 @@ from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.conflict import minimal_conflict
 from factorspec_sdk.graph.costs import ProgramCosts
+from factorspec_sdk.graph.cp.conflict import conflict_by_cp_sat
+from factorspec_sdk.graph.cp.tier import by_cp_sat
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_relations
 from factorspec_sdk.graph.feasibility import Costs, NodeCost
 from factorspec_sdk.graph.layers import Layers
@@ -47,6 +49,8 @@ from factorspec_sdk.wire.spec import Spec
 STEP_BUDGET = 100_000
 #: so many components may use up their step budget while a spec is compiled
 COMPONENTS_AT_FULL_COST = 4
+#: trials of a search for a conflict that may use up as much as one question
+TRIALS_AT_FULL_COST = 4
 GraphState = tuple[tuple[int, object], ...]
 
 
@@ -155,8 +159,10 @@ def decide(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
     with _refusing_large(group, unrolled):
         component, satisfiable = make(group)
     if not satisfiable:
-        origins, minimal = minimal_conflict(group, unrolled, lambda part: make(part)[1])
-        raise _unsatisfiable(origins, minimal)
+        if component.tier == "cp_sat":
+            raise _unsatisfiable(*conflict_by_cp_sat(group, unrolled))
+        trial = partial(make_component, unrolled, optimiser.store, step_budget // TRIALS_AT_FULL_COST)
+        raise _unsatisfiable(*minimal_conflict(group, unrolled, lambda part: trial(part)[1]))
     component.values(0, component.start)
     return component
 
@@ -177,22 +183,18 @@ def optimise(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
 def _refusing_large(group: Group, unrolled: Unrolled) -> Iterator[None]:
     try:
         yield
-    except TooWide:
-        reason = "a field is too wide for relations other than one linear one"
-        raise _too_large(group, unrolled, reason) from None
-    except OverBudget:
-        reason = "the step budget for proving feasibility ran out"
-        raise _too_large(group, unrolled, reason) from None
+    except OverBudget as cut:
+        raise _too_large(group, unrolled, cut) from None
 
 
 def make_component(
     unrolled: Unrolled, store: NodeStore, step_budget: int, group: Group, wide: int = WIDE
 ) -> tuple[Component, bool]:
-    """(feasibility, has a solution), by sets where a slot is wide and the relations allow it, else by search.
+    """(feasibility, has a solution): by sets where a slot is wide and the relations allow it, else by search,
+    and by CP-SAT where the search does not finish.
 
     Raises:
-        OverBudget: no answer within the budget.
-        TooWide: a slot has too many values to be tried one by one, and sets do not apply.
+        OverBudget: no answer within the budgets.
     """
     layers = Layers(group, unrolled, store)
     if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):
@@ -201,10 +203,13 @@ def make_component(
             return by_sets, by_sets.is_satisfiable()
         except NotWide:
             pass
-    if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
-        raise TooWide
-    search = Search(layers, step_budget)
-    return search, search.is_satisfiable()
+    try:
+        if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
+            raise TooWide
+        search = Search(layers, step_budget)
+        return search, search.is_satisfiable()
+    except OverBudget as cut:
+        return by_cp_sat(layers, unrolled, cut)
 
 
 def _refuse_false(factors: list[Factor], store: NodeStore) -> None:
@@ -224,16 +229,16 @@ def _unsatisfiable(origins: list[Origin], minimal: bool) -> Unsatisfiable:
     return Unsatisfiable(text, problems, conflict=names, minimal=minimal)
 
 
-def _too_large(group: Group, unrolled: Unrolled, reason: str) -> TooLarge:
+def _too_large(group: Group, unrolled: Unrolled, cut: OverBudget) -> TooLarge:
     names = sorted({factor.origin.label for factor in group.factors})
     sizes = sorted(
         ((len(unrolled.slots[s].domain), unrolled.slots[s].path) for s in group.slots), reverse=True
     )
     widest = ", ".join(f"{path}: {size} values" for size, path in sizes[:5])
     message = f"relations {names} join {len(group.slots)} fields (widest: {widest})"
-    hint = (
+    hint = cut.hint or (
         f"narrow the domains (to {MAX_ENUMERATED} values for products and conditions), or split the relations"
     )
     pointers = sorted({f.origin.pointer for f in group.factors}) or ["/x-factorspec/objective"]
     problems = [Problem(pointers[0], message, hint=hint)]
-    return TooLarge(reason, problems)
+    return TooLarge(cut.reason, problems)

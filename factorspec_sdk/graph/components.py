@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.layers import Layers
 
 #: opaque, immutable, hashable
 ComponentState = Any
+#: how a component is decided: by search over residuals, by sets of a running number, by CP-SAT
+Tier = Literal["search", "sets", "cp_sat"]
 
 
 class Component(Protocol):
@@ -25,6 +27,10 @@ class Component(Protocol):
     @property
     def sizes(self) -> list[int]:
         """Number of values of each slot."""
+
+    @property
+    def tier(self) -> Tier:
+        """How it is decided."""
 
     @property
     def exact(self) -> bool:
@@ -47,10 +53,22 @@ class Component(Protocol):
     def step(self, layer: int, state: ComponentState, index: int) -> tuple[int, ComponentState]:
         """Layer and state after a feasible value."""
 
+    def likely(self, layer: int, state: ComponentState) -> int | None:
+        """The feasible value by which a solution at hand goes on; None where completions are searched for."""
+
 
 class OverBudget(Exception):
-    """The step budget ran out before an answer."""
+    """No answer within the budgets; the message says what ran out, and the hint what to do."""
+
+    def __init__(
+        self, reason: str = "the step budget for proving feasibility ran out", hint: str = ""
+    ) -> None:
+        self.reason, self.hint = reason, hint
+        super().__init__(reason)
 
 
 class TooWide(OverBudget):
     """A slot has too many values to be tried one by one, and its relations do not allow sets."""
+
+    def __init__(self) -> None:
+        super().__init__("a field is too wide for relations other than one linear one")

@@ -124,9 +124,29 @@ class ComponentCosts:
             return 0, 0
         known = self._memo[layer].get(state)
         if known is None:
+            if self.component.likely(layer, state) is not None:
+                return self._follow(layer, state)
             found = None if max(self.component.sizes) > MAX_PRICED else self._search(layer, state)
             known = self._memo[layer][state] = self._fallback(layer, state) if found is None else found
         return known
+
+    def _follow(self, layer: int, state: ComponentState) -> Pair:
+        """The floor as least; the price of the solution at hand as sure.
+
+        A price once given to a state stays: the value that leads to it keeps fitting (see ``limit.py``).
+        """
+        path: list[tuple[int, ComponentState, int]] = []
+        at, here = layer, state
+        while at < len(self._memo) and here not in self._memo[at]:
+            index = self.component.likely(at, here)
+            assert index is not None
+            path.append((at, here, index))
+            at, here = self.component.step(at, here, index)
+        sure = 0 if at == len(self._memo) else self._memo[at][here][1]
+        for at, here, index in reversed(path):
+            sure += self._prices.of(self.component.slots[at], index)[1]
+            self._memo[at][here] = self._floors[at][0], sure
+        return self._memo[layer][state]
 
     @cached_property
     def _floors(self) -> list[Pair]:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.sets import IndexSet
-from factorspec_sdk.graph.components import ComponentState, OverBudget
+from factorspec_sdk.graph.components import ComponentState, OverBudget, Tier
 from factorspec_sdk.graph.factors import bits
 from factorspec_sdk.graph.layers import Layers, LayerState
 from factorspec_sdk.graph.runs import Runs
@@ -35,6 +35,8 @@ class Search:
 
     exact: False once a budget cut an answer.
     """
+
+    tier: Tier = "search"
 
     def __init__(self, layers: Layers, step_budget: int) -> None:
         self.layers = layers
@@ -78,13 +80,17 @@ class Search:
         assert found is not None, "step() takes feasible values only"
         return found
 
+    def likely(self, layer: int, state: LayerState) -> int | None:
+        """Completions are searched for."""
+        return None
+
     def _feasible(self, layer: int, state: LayerState) -> IndexSet:
         limit = self.steps + self.step_budget
         mask = self._mask(layer, state)
         # the state is live, so its only value is feasible; a slack state keeps all that its masks allow
         if not mask & (mask - 1) or self.layers.is_slack(layer, state):
             return IndexSet.from_mask(mask)
-        kept, complete = 0, True
+        kept, undecided = 0, 0
         for index in bits(mask):
             after = self._step(layer, state, index)
             if after is None:
@@ -93,12 +99,16 @@ class Search:
                 if self._is_live(*after, limit):
                     kept |= 1 << index
             except OverBudget:
-                complete = self.exact = False
-        result = IndexSet.from_mask(kept)
-        if complete:
-            self._values[layer][state] = result
-            self._trim()
+                undecided |= 1 << index
+        result = self._cut(layer, state, kept, undecided) if undecided else IndexSet.from_mask(kept)
+        self._values[layer][state] = result
+        self._trim()
         return result
+
+    def _cut(self, layer: int, state: LayerState, kept: int, undecided: int) -> IndexSet:
+        """The feasible values where the step budget left some undecided: those that are proven."""
+        self.exact = False
+        return IndexSet(IndexSet.from_mask(kept).spans, complete=False)
 
     def _step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
         """One step and all forced ones after it."""

@@ -39,6 +39,7 @@ from factorspec_sdk.fields.intervals import (
     of_progressions,
 )
 from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.graph.components import Tier
 from factorspec_sdk.graph.layers import Layers
 
 #: domains with more values than this are read as sets
@@ -92,6 +93,8 @@ class Branching:
 
 class WideSearch:
     """Feasibility of one component by register sets."""
+
+    tier: Tier = "sets"
 
     def __init__(self, layers: Layers, step_budget: int = STEPS, wide: int = WIDE) -> None:
         if len(layers) > MAX_LAYERS:
@@ -167,6 +170,9 @@ class WideSearch:
                 own = branching.factor * code + branching.base
                 return branching.target, (branching.key, own if branching.fresh else number + own)
         raise AssertionError("step() takes feasible values only")
+
+    def likely(self, layer: int, state: State) -> None:
+        """Completions are searched for."""
 
     # -- sets -------------------------------------------------------------------------------------
 

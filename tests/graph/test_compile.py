@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from factorspec_sdk.errors import EmptyDomain, TooLarge, Unsatisfiable
 from factorspec_sdk.graph.compile import compile_spec
-from factorspec_sdk.wire import parse_document
+from factorspec_sdk.wire import Spec, parse_document
 from tests.graph.documents import compiled, feasible, integer, record
 
 REF = {"a": {"ref": "$.a"}, "b": {"ref": "$.b"}, "c": {"ref": "$.c"}}
@@ -57,15 +59,33 @@ def test_a_list_that_unrolls_too_far_is_refused_with_its_pointer() -> None:
         compiled({"a": item}, [{"kind": "sum", "over": ["$.a[*][*]"], "value": {"const": 5}}])
 
 
-def test_a_component_over_budget_is_refused_with_relations_and_domain_sizes() -> None:
-    fields = {f"f{n}": integer(0, 200) for n in range(6)}
+def unreachable_product(most: int) -> Spec:
+    """Six numbers whose product shall be one that has prime factors above 200."""
+    fields = {f"f{n}": integer(0, most) for n in range(6)}
     product = {"op": "mul", "args": [{"ref": "$.f0"}, {"ref": "$.f1"}]}
     for n in range(2, 6):
         product = {"op": "mul", "args": [product, {"ref": f"$.f{n}"}]}
     unreachable = {"kind": "intension", "expr": {"op": "eq", "args": [product, {"const": 211 * 223 * 227}]}}
-    spec = parse_document(record(fields, [unreachable]))
-    with pytest.raises(TooLarge, match=r"r0.*6 fields.*201 values"):
-        compile_spec(spec, step_budget=2_000)
+    return parse_document(record(fields, [unreachable]))
+
+
+def test_a_component_over_every_budget_is_refused_with_relations_and_domain_sizes() -> None:
+    with pytest.raises(TooLarge, match=r"numbers are too large.*r0.*6 fields.*200001 values"):
+        compile_spec(unreachable_product(200_000), step_budget=2_000)
+
+
+def test_without_cp_sat_a_component_over_budget_is_refused_with_the_extra_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python.cp_model", None)
+    with pytest.raises(TooLarge, match=r"r0.*6 fields.*201 values.*pip install 'factorspec\[solver\]'"):
+        compile_spec(unreachable_product(200), step_budget=2_000)
+
+
+def test_what_the_search_does_not_finish_cp_sat_refutes() -> None:
+    with pytest.raises(Unsatisfiable) as caught:
+        compile_spec(unreachable_product(200), step_budget=2_000)
+    assert caught.value.conflict == ("r0",)
 
 
 def test_a_sum_over_ten_million_cents_is_read_as_sets() -> None:
@@ -137,11 +157,31 @@ def test_pigeonholes_are_refused_quickly() -> None:
         compiled({"a": items}, [{"kind": "all_different", "over": ["$.a[*]"]}])
 
 
-def test_a_product_over_wide_fields_is_refused_with_the_reason() -> None:
+def test_a_product_over_wide_fields_is_asked_between_bounds() -> None:
     fields = {name: integer(0, 100_000) for name in "abc"}
     product = {"op": "mul", "args": [REF["a"], REF["b"]]}
-    with pytest.raises(TooLarge, match=r"too wide.*100001 values"):
-        compiled(fields, [{"kind": "intension", "expr": {"op": "eq", "args": [product, REF["c"]]}}])
+    spec = compiled(fields, [{"kind": "intension", "expr": {"op": "eq", "args": [product, REF["c"]]}}])
+    assert spec.feasibility.components[0].tier == "cp_sat"
+    first = spec.feasibility.values(spec.feasibility.start(), 0)
+    assert first.any_in(99_000, 100_000)
+    state = spec.feasibility.assign(spec.feasibility.start(), 0, 31_000)
+    assert [first.complete, *spec.feasibility.values(state, 1)] == [True, 0, 1, 2, 3]
+    state = spec.feasibility.assign(state, 1, 3)
+    assert list(spec.feasibility.values(state, 2)) == [93_000]
+
+
+def test_wide_dates_in_conditions_are_refused_with_the_reason() -> None:
+    day = {
+        "type": "string",
+        "format": "date",
+        "x-factorspec": {"domain": {"min": "1950-01-01", "max": "2049-12-31"}},
+    }
+    gap = {"op": "abs", "args": [{"op": "sub", "args": [REF["a"], REF["b"]]}]}
+    with pytest.raises(TooLarge, match=r"too wide.*36525 values"):
+        compiled(
+            {"a": day, "b": day},
+            [{"kind": "intension", "expr": {"op": "eq", "args": [gap, {"const": 7}]}}],
+        )
 
 
 def test_many_different_values_of_a_large_enum_need_no_search() -> None:

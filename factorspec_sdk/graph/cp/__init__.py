@@ -8,6 +8,8 @@
     encode_*.py     one family of nodes each; encode_residuals.py takes every class without its own
     families.py     the table of encoders
     solving.py      questions: a solution, an optimum, within a deterministic time
+    component.py    a component of the factor graph by questions; tier.py the way to it
+    conflict.py     relations that contradict each other
 
 OR-Tools is imported when the first model is made: it takes a quarter of a second, and is an optional extra.
 """

@@ -16,7 +16,7 @@ from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.intervals import Span
 from factorspec_sdk.graph.cp.encoder import Encoder, Families
 from factorspec_sdk.graph.cp.families import FAMILIES
-from factorspec_sdk.graph.cp.model import Affine
+from factorspec_sdk.graph.cp.model import Affine, Lit
 from factorspec_sdk.relations.unrolled import Presence
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Solution = tuple[int, ...]
 #: allowed indices by slot
 Domains = Mapping[int, Sequence[Span]]
+
+
+#: deterministic time that reading one constraint or variable takes; CP-SAT does not count it
+READING = 1.5e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,6 @@ class Solver:
         self._variables = {slot: value.x for slot, value in self._encoder.slots.items()}
         self._objectives: dict[ValueNode, Affine] = {}
 
-    def restrict(self, condition: Condition) -> None:
-        """One more condition that must not be false, for all questions to come."""
-        self._encoder.require(condition)
-
     def solve(
         self,
         allowed: Domains,
@@ -91,15 +91,31 @@ class Solver:
         goal = None if maximise is None else self._objective(maximise)
         self._set_objective(goal)
         self._set_hint(hint)
-        edited = {self._variables[slot]: tuple(spans) for slot, spans in allowed.items()}
-        for variable, spans in edited.items():
-            self._write_domain(variable, spans)
-        try:
-            solver, status = self._run(limit, optimising=goal is not None)
-        finally:
-            for variable in edited:
-                self._write_domain(variable, self._model.domains[variable])
-        return self._answer(solver, status, goal)
+        edited = {self._variables[slot]: spans for slot, spans in allowed.items()}
+        return self._answer(*self._run(edited, limit, optimising=goal is not None), goal)
+
+    def switch(self) -> Lit:
+        """A literal that conditions can hang on."""
+        return self._model.new_literal()
+
+    def require_where(self, switch: Lit, condition: Condition) -> None:
+        """Where the switch is on, the condition is not false."""
+        self._model.clause([~switch, ~self._encoder.truth(condition).false])
+
+    def solve_with(self, switches: Iterable[Lit], limit: float) -> Answer:
+        """A solution with these switches on."""
+        self._set_objective(None)
+        self._set_hint(None)
+        return self._answer(*self._run(dict.fromkeys(switches, ((1, 1),)), limit), None)
+
+    def contradiction(self, switches: Iterable[Lit], limit: float) -> tuple[set[Lit], Answer]:
+        """Switches that cannot all be on; none where there is a solution, or no answer within the limit."""
+        self._set_objective(None)
+        self._set_hint(None)
+        self._model.proto.assumptions.extend(switches)
+        solver, status = self._run({}, limit)
+        self._model.proto.assumptions.clear()
+        return set(solver.sufficient_assumptions_for_infeasibility()), self._answer(solver, status, None)
 
     def _objective(self, node: ValueNode) -> Affine:
         found = self._objectives.get(node)
@@ -131,7 +147,10 @@ class Solver:
         domain.clear()
         domain.extend([end for span in spans for end in span])
 
-    def _run(self, limit: float, *, optimising: bool) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+    def _run(
+        self, edited: Mapping[int, Sequence[Span]], limit: float, *, optimising: bool = False
+    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+        """Solve with other domains of some variables; they are put back."""
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
@@ -142,7 +161,13 @@ class Solver:
         parameters.cp_model_presolve = optimising
         if not optimising:
             parameters.linearization_level = 0
-        return solver, solver.solve(self._model.cp)
+        for variable, spans in edited.items():
+            self._write_domain(variable, spans)
+        try:
+            return solver, solver.solve(self._model.cp)
+        finally:
+            for variable in edited:
+                self._write_domain(variable, self._model.domains[variable])
 
     def _answer(
         self, solver: cp_model.CpSolver, status: cp_model.CpSolverStatus, goal: Affine | None
@@ -150,7 +175,8 @@ class Solver:
         from ortools.sat.python import cp_model
 
         assert status != cp_model.MODEL_INVALID, self._model.cp.validate()
-        spent = solver.deterministic_time
+        size = len(self._model.domains) + len(self._model.proto.constraints)
+        spent = solver.deterministic_time + READING * size
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return Answer(None, status == cp_model.INFEASIBLE, spent)
         values = solver.response_proto.solution

@@ -1,0 +1,35 @@
+"""The way from the own search to CP-SAT."""
+
+from __future__ import annotations
+
+from factorspec_sdk.errors import MissingExtra
+from factorspec_sdk.graph.components import Component, OverBudget
+from factorspec_sdk.graph.cp.component import CpComponent
+from factorspec_sdk.graph.cp.model import NotEncodable
+from factorspec_sdk.graph.layers import Layers
+from factorspec_sdk.graph.unroll import Unrolled
+
+#: values of a slot that are no integers, so that they must be listed
+MAX_LISTED = 20_000
+
+
+def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget) -> tuple[Component, bool]:
+    """(feasibility, has a solution) of a component that the own search did not finish.
+
+    Args:
+        layers: the component.
+        unrolled: where it stands.
+        cut: why the search did not finish.
+
+    Raises:
+        OverBudget: CP-SAT does not finish either, cannot take the component, or is not installed.
+    """
+    if any(len(d) > MAX_LISTED and d.integers is None for d in layers.domains):
+        raise cut
+    try:
+        component = CpComponent(layers, unrolled)
+        return component, component.is_satisfiable()
+    except MissingExtra as error:
+        raise OverBudget(f"{cut.reason}; CP-SAT, which takes over, is not installed", str(error)) from None
+    except NotEncodable as error:
+        raise OverBudget(f"{cut.reason}; CP-SAT cannot take over: {error}") from None
