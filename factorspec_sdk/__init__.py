@@ -91,6 +91,7 @@ from factorspec_sdk.records import (
     slide,
     some,
     spec,
+    substring_of,
     sum_of,
     table,
     task,
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
 __all__ = [
     # class decorators, one per kind
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
-    "same_length", "slide", "sum_of", "table",
+    "same_length", "slide", "substring_of", "sum_of", "table",
     # scheduling kinds, and what they are made of
     "no_overlap", "task", "since", "look_up",
     # conditions on single fields

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from factorspec_sdk.decoding.grammars import GrammarRules
 from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
 from factorspec_sdk.decoding.layout import Layout
+from factorspec_sdk.decoding.piece_rules import PieceRules
 from factorspec_sdk.decoding.string_rules import StringRules
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import Feasibility, State
@@ -190,7 +191,9 @@ class Holes:
         known = self._rules.get(hole)
         if known is None:
             spec, vocabulary = self.layout.program.holes[hole], self.layout.vocabulary
-            if spec.kind == "string" and spec.schema is None:
+            if spec.sources is not None:
+                known = PieceRules.of(vocabulary, spec.sources, spec.min_length, spec.max_length or 0)
+            elif spec.kind == "string" and spec.schema is None:
                 known = StringRules.of(vocabulary, spec.min_length, spec.max_length)
             else:
                 known = GrammarRules.of(spec, vocabulary)

@@ -17,6 +17,7 @@ class TokenBytes:
     Attributes:
         vocabulary: whose tokens they are.
         ids: all ordinary tokens.
+        sorted_bytes: (bytes, id) of all ordinary tokens, in order.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -24,7 +25,7 @@ class TokenBytes:
         self.vocabulary = vocabulary
         self.ids = frozenset(vocabulary.text_ids)
         table = vocabulary.all_bytes
-        self._sorted = sorted((table[i], i) for i in vocabulary.text_ids)
+        self.sorted_bytes = sorted((table[i], i) for i in vocabulary.text_ids)
         self._by_byte: dict[int, list[tuple[bytes, int]]] = {}
         self._ending: dict[bytes, tuple[tuple[bytes, int], ...]] = {}
 
@@ -40,8 +41,8 @@ class TokenBytes:
     def beginning_with(self, prefix: bytes) -> Sequence[tuple[bytes, int]]:
         """What tokens that begin with ``prefix`` hold behind it (not nothing), with their ids. Not kept."""
         found = []
-        for at in range(bisect_left(self._sorted, (prefix, -1)), len(self._sorted)):
-            data, token_id = self._sorted[at]
+        for at in range(bisect_left(self.sorted_bytes, (prefix, -1)), len(self.sorted_bytes)):
+            data, token_id = self.sorted_bytes[at]
             if not data.startswith(prefix):
                 break
             if len(data) > len(prefix):
@@ -63,7 +64,7 @@ class TokenBytes:
     def _holding(self, byte: int) -> list[tuple[bytes, int]]:
         found = self._by_byte.get(byte)
         if found is None:
-            found = self._by_byte[byte] = [pair for pair in self._sorted if byte in pair[0]]
+            found = self._by_byte[byte] = [pair for pair in self.sorted_bytes if byte in pair[0]]
         return found
 
 

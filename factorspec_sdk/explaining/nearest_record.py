@@ -18,7 +18,8 @@ from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.compile import STEP_BUDGET, compile_spec
 from factorspec_sdk.graph.components import Component, OverBudget
 from factorspec_sdk.graph.factors import Group, connect, lower_relations
-from factorspec_sdk.graph.unroll import Unrolled, unroll
+from factorspec_sdk.graph.sources import bind_sources
+from factorspec_sdk.graph.unroll import unroll
 from factorspec_sdk.wire.spec import Spec
 
 
@@ -28,8 +29,7 @@ class Nearest:
 
     record: JSON, in writing order.
     changes: what differs, field by field.
-    proven: no valid record changes fewer fields. False where a budget ran out, or where another branch of a
-        union may be nearer (its fields are not counted one by one); the record is valid then too.
+    proven: no valid record changes fewer fields. False where a budget ran out; the record is valid then too.
     """
 
     record: dict[str, JsonValue]
@@ -47,7 +47,8 @@ class Nearest:
 def nearest(subject: SpecLike, record: RecordLike, step_budget: int = STEP_BUDGET) -> Nearest:
     """The valid record with the fewest fields changed, added or removed.
 
-    Free text stays as it is. Among equally near records, numbers move as little as they can in writing order.
+    Free text stays as it is where its length and its source allow it. Among equally near records,
+    numbers move as little as they can in writing order.
 
     Args:
         subject: a spec, or a model (bound, if it has parameters).
@@ -66,9 +67,10 @@ def nearest(subject: SpecLike, record: RecordLike, step_budget: int = STEP_BUDGE
 
 class _Repair:
     def __init__(self, spec: Spec, step_budget: int) -> None:
-        self._unrolled: Unrolled = unroll(spec.root)
         self._store = NodeStore()
-        self._groups = connect(lower_relations(self._unrolled, self._store), self._unrolled)
+        self._unrolled, impossible = bind_sources(unroll(spec.root), self._store)
+        factors = [*lower_relations(self._unrolled, self._store), *impossible]
+        self._groups = connect(factors, self._unrolled)
         self._fixing = Fixing(self._unrolled, self._store, step_budget)
 
     def nearest(self, record: dict[str, JsonValue]) -> Nearest:
@@ -78,10 +80,7 @@ class _Repair:
         for group in self._groups:
             mine = {slot: keeps[slot] for slot in group.slots if slot in keeps}
             kept = self._kept(group, mine)
-            other_branch = len(kept.slots) < len(mine) and any(
-                slot in self._unrolled.ends for slot in group.slots
-            )
-            proven = proven and kept.proven and not other_branch
+            proven = proven and kept.proven
             decisions |= self._completed(group, {slot: mine[slot] for slot in kept.slots}, given)
         self._free_slots(decisions, given)
         repaired = written(self._unrolled, decisions, given.texts)

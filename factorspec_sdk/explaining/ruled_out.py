@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import JsonValue, Problem, UnknownField, shown
 from factorspec_sdk.explaining.fixing import Fixing
-from factorspec_sdk.explaining.placing import Placed, place
+from factorspec_sdk.explaining.placing import place
 from factorspec_sdk.explaining.quickxplain import minimal_subset
 from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, spec_of
 from factorspec_sdk.fields.paths import EVERY, parse_path
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.compile import STEP_BUDGET
 from factorspec_sdk.graph.factors import Factor, Origin, connect, lower_relations
-from factorspec_sdk.graph.unroll import Unrolled, unroll
+from factorspec_sdk.graph.sources import bind_sources
+from factorspec_sdk.graph.unroll import unroll
 from factorspec_sdk.relations.unrolled import Part, walk
 from factorspec_sdk.wire.spec import Spec
 
@@ -84,26 +85,19 @@ def why_not(
 
 class _Question:
     def __init__(self, spec: Spec, step_budget: int) -> None:
-        self._unrolled: Unrolled = unroll(spec.root)
         self._store = NodeStore()
-        self._factors = lower_relations(self._unrolled, self._store)
+        self._unrolled, impossible = bind_sources(unroll(spec.root), self._store)
+        self._factors = [*lower_relations(self._unrolled, self._store), *impossible]
         self._fixing = Fixing(self._unrolled, self._store, step_budget)
         self._asked = 0
         self._sure = True
 
     def answer(self, given: dict[str, JsonValue], path: str, value: JsonValue) -> WhyNot:
-        placed = [place(part, value) for part in self._parts(path)]
+        part = self._part(path)
+        target = place(part, value)
         text = _text(value)
-        fitting = [target for target in placed if not target.strays]
-        if not fitting:
-            closest = min(placed, key=lambda target: target.worth)
-            return WhyNot(path, text, False, tuple(closest.strays))
-        answers = [self._in_branch(target, given, path, text) for target in fitting]
-        allowed = [answer for answer in answers if answer.allowed is not False]
-        return max(allowed, key=lambda answer: answer.allowed is True) if allowed else _together(answers)
-
-    def _in_branch(self, target: Placed, given: dict[str, JsonValue], path: str, text: str) -> WhyNot:
-        """The answer for one of the places that a path names in the branches of unions."""
+        if target.strays:
+            return WhyNot(path, text, False, tuple(target.strays))
         wanted = self._fixing.with_controllers(target.decisions)
         assert wanted is not None, "a part has no two places"
         about = place(self._unrolled.root, given, partial=True, open_list=path)
@@ -159,33 +153,20 @@ class _Question:
         text = found.domain.text(index)
         if text:
             return found.path, text
-        if found.path.endswith("?"):
-            return found.path.removesuffix("?"), ("absent", "present")[index]
-        return found.path.removesuffix("|"), f"branch {index}"
+        return found.path.removesuffix("?"), ("absent", "present")[index]
 
-    def _parts(self, path: str) -> list[Part]:
+    def _part(self, path: str) -> Part:
         segments = parse_path(path).segments
         if EVERY in segments or any(isinstance(s, int) and s < 0 for s in segments):
             raise UnknownField(
                 "explanations speak of one place",
                 [Problem(path, "names several places, or one that depends on a length", shown(path))],
             )
-        parts = list(walk(self._unrolled.root, segments))
-        if not parts:
+        part = next(walk(self._unrolled.root, segments), None)
+        if part is None:
             hint = "paths look like stops[1].city; lists have as many items as their bounds say"
             raise UnknownField("no such field", [Problem(path, "is not a field of the record", None, hint)])
-        return parts
-
-
-def _together(answers: list[WhyNot]) -> WhyNot:
-    """What rules a value out in every branch."""
-    first, *rest = answers
-    for other in rest:
-        relations = tuple(dict.fromkeys((*first.relations, *other.relations)))
-        fields = tuple(dict.fromkeys((*first.fields, *other.fields)))
-        already, minimal = first.already and other.already, first.minimal and other.minimal
-        first = replace(first, relations=relations, fields=fields, already=already, minimal=minimal)
-    return first
+        return part
 
 
 def _text(value: JsonValue) -> str:

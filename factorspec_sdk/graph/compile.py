@@ -1,6 +1,7 @@
 """From a spec to what runs: layout, components, feasibility. The passes, in order::
 
 unroll          schema            -> unrolled record, slots, holes        graph/unroll.py
+bind_sources    free texts        -> pieces of given texts                graph/sources.py
 lay_out         unrolled record   -> program                              graph/layout.py
 lower_relations relations         -> factors on slots                     graph/factors.py
 lower_objective objective         -> values on slots                      graph/objective.py
@@ -40,6 +41,7 @@ from factorspec_sdk.graph.objective import (
 )
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
+from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.tighten import tightened_lengths
 from factorspec_sdk.graph.unroll import Unrolled, unroll
 from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
@@ -134,9 +136,10 @@ def compile_spec(spec: Spec, step_budget: int = STEP_BUDGET) -> CompiledSpec:
 
 
 def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
-    program = lay_out(unrolled)
     store = NodeStore()
-    factors = lower_relations(unrolled, store)
+    unrolled, impossible = bind_sources(unrolled, store)
+    program = lay_out(unrolled)
+    factors = [*lower_relations(unrolled, store), *impossible]
     _refuse_false(factors, store)
     levels = lower_objective(spec.objective, unrolled, store)
     optimiser = Optimiser(levels, unrolled, store)

@@ -55,8 +55,18 @@ def lower_relations(
 
     Decided conditions are kept only if false.
     """
+    return [
+        Factor(part, origin)
+        for origin, lowering in enforced_relations(unrolled, store)
+        if only is None or only(origin.relation)
+        for condition in origin.relation.lower(lowering)
+        for part in _parts(condition, store)
+    ]
+
+
+def enforced_relations(unrolled: Unrolled, store: NodeStore) -> Iterator[tuple[Origin, Lowering]]:
+    """Every enforced relation on every object instance, with what lowers it there."""
     tries: dict[object, Trie] = {}
-    factors: list[Factor] = []
     for part, nodes in unrolled.owners:
         node = nodes[-1]
         if not node.relations:
@@ -64,13 +74,10 @@ def lower_relations(
         tables: dict[str, Sequence[Sequence[Scalar]]] = {}
         for outer in nodes:
             tables.update(outer.tables)
-        lowering = Lowering(store, part, {}, tables, tries)
+        lowering = Lowering(store, part, tables, tries, {})
         for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
-            if relation.enforce and (only is None or only(relation)):
-                origin = Origin(relation, part.path, pointer)
-                for condition in relation.lower(lowering):
-                    factors.extend(Factor(c, origin) for c in _parts(condition, store))
-    return factors
+            if relation.enforce:
+                yield Origin(relation, part.path, pointer), lowering
 
 
 def _parts(condition: Condition, store: NodeStore) -> Iterator[Condition]:

@@ -35,6 +35,7 @@ from factorspec_sdk.records.decorators import (
     one_of,
     ordered,
     slide,
+    substring_of,
     sum_of,
     table,
 )  # fmt: skip
@@ -53,7 +54,7 @@ from factorspec_sdk.relations.checking import Verdict
 __all__ = [
     # class decorators, one per kind
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
-    "same_length", "slide", "sum_of", "table",
+    "same_length", "slide", "substring_of", "sum_of", "table",
     # scheduling kinds, and what they are made of
     "no_overlap", "task", "since", "look_up",
     # conditions on single fields

@@ -20,6 +20,7 @@ from factorspec_sdk.records.field_paths import Misfit, Resolved, resolve
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param, ParamConst, Template
 from factorspec_sdk.records.shapes import (
+    FreeShape,
     ListShape,
     OpenShape,
     ScalarShape,
@@ -106,6 +107,16 @@ class Scope:
             )
             return None
         return found, found.shape
+
+    def texts(self, text: str) -> Resolved | None:
+        """A path that names texts, free ones or of a finite domain."""
+        found = self.resolve(text)
+        if found is None or isinstance(found.shape, OpenShape | FreeShape):
+            return found
+        if isinstance(found.shape, ScalarShape) and found.shape.code in ("text", None):
+            return found
+        self.fail(text, f"this is {described(found.shape)}, not a text")
+        return None
 
     def list_of(self, text: str) -> tuple[Resolved, ListShape] | None:
         """A path that names one list."""

@@ -13,6 +13,7 @@ from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param
 from factorspec_sdk.records.scheduling import Keyed, NoOverlap, SetOut, Task, TaskSide
 from factorspec_sdk.records.terms import ComparisonName
+from factorspec_sdk.records.text_kinds import SubstringOf
 
 
 def all_different(
@@ -34,6 +35,20 @@ def ordered(
     if descending:
         return Ordered(paths, "gt" if strict else "ge", name, why, enforce=enforce)
     return Ordered(paths, "lt" if strict else "le", name, why, enforce=enforce)
+
+
+def substring_of(
+    *paths: str,
+    of: str | Sequence[str] | Param,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """Each text occurs verbatim in ``of`` (or in one of several): ``substring_of("q", of=param("page"))``.
+
+    Null is left out. The path may name free text; it is then written along the source.
+    """
+    return SubstringOf(paths, of, name, why, enforce=enforce)
 
 
 def sum_of(

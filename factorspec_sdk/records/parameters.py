@@ -66,12 +66,13 @@ class ParamTable:
     """Becomes the name of a table of ``width`` columns.
 
     A mapping's rows are its keys (a tuple is several columns) and its value; ``attribute`` picks a field of a
-    value that is a model.
+    value that is a model. With ``single`` a value that is no list is the only row.
     """
 
     param: Param
     width: int
     attribute: str | None = None
+    single: bool = False
 
     @property
     def table(self) -> str:

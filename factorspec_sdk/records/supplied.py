@@ -108,7 +108,10 @@ class Supplied:
         if isinstance(leaf, InlineTable):
             return leaf.rows
         value = self.value(leaf.param)
-        if isinstance(value, Mapping):
+        rows: list[tuple[object, ...]]
+        if leaf.single and isinstance(value, str):
+            rows = [(value,)]
+        elif isinstance(value, Mapping):
             rows = [(*_parts(key), _cell(found, leaf.attribute)) for key, found in value.items()]
         else:
             rows = [_parts(row) for row in self.items(leaf.param)]

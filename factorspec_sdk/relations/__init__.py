@@ -17,6 +17,7 @@ from factorspec_sdk.relations.no_overlap import NoOverlap
 from factorspec_sdk.relations.ordered import Ordered
 from factorspec_sdk.relations.same_length import SameLength
 from factorspec_sdk.relations.slide import Slide
+from factorspec_sdk.relations.substring_of import SubstringOf
 from factorspec_sdk.relations.sum import Sum
 from factorspec_sdk.relations.table import Table
 
@@ -33,6 +34,7 @@ Relation = Annotated[
     | Ordered
     | SameLength
     | Slide
+    | SubstringOf
     | Sum
     | Table,
     Field(discriminator="kind"),
@@ -53,6 +55,7 @@ __all__ = [
     "Relation",
     "SameLength",
     "Slide",
+    "SubstringOf",
     "Sum",
     "Table",
 ]

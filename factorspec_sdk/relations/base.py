@@ -15,6 +15,7 @@ from factorspec_sdk.relations.view import View
 if TYPE_CHECKING:
     from factorspec_sdk.automata.nodes import Condition
     from factorspec_sdk.relations.lowering import Lowering
+    from factorspec_sdk.relations.unrolled import FreePart
 
 #: a path below the object that holds the relation, or below a binder's name
 PathText = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -42,6 +43,10 @@ class RelationBase(WireModel, ABC):
     @abstractmethod
     def explain(self, view: View) -> str:
         """Why the relation does not hold here: the fields, their values and what was expected."""
+
+    def sources(self, lowering: Lowering) -> Iterable[tuple[FreePart, tuple[str, ...]]]:
+        """Free texts that must be verbatim pieces of one of some texts; none for most kinds."""
+        return ()
 
     @abstractmethod
     def lower(self, lowering: Lowering) -> Iterable[Condition]:

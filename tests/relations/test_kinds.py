@@ -18,6 +18,7 @@ from factorspec_sdk.wire import relation_json
 
 ADAPTER: TypeAdapter[Relation] = TypeAdapter(Relation)
 TABLES: Tables = {
+    "texts": [['He said "no way".'], ["So what"]],
     "walk": [["Rome", "Oslo", 4]],
     "lunch": [[12, 13]],
     "flights": [["Rome", "Oslo"], ["Oslo", "Bonn"]],
@@ -51,6 +52,12 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         {"s": [*STOPS, {"day": None}], "a": 4},
         {"s": STOPS, "a": 3},
         "the greatest of s[0].day = 1, s[1].day = 3 is 3, but must be less than a = 3",
+    ),
+    "substring_of": (
+        {"over": ["$.q[*]"], "table": "texts"},
+        {"q": ["", "no way", 'said "n', None]},
+        {"q": ["no way", "no  way"]},
+        "q[1] = 'no  way' does not occur verbatim in 'texts'",
     ),
     "same_length": (
         {"over": ["$.s", "$.t", "$.u"]},
