@@ -310,6 +310,17 @@ class NodeStore:
             node.forget()
         self._nodes.clear()
 
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def forget(self) -> None:
+        """Forget what was derived, so that memory stays bounded. Nodes in use stay right; equal ones that are
+        made from now on are other objects, but for the values of slots, by which sums join their terms.
+        """
+        kept = {key: node for key, node in self._nodes.items() if isinstance(node, SlotValue)}
+        self.dissolve()
+        self._nodes.update(kept)
+
     def intern(self, key: Hashable, make: Callable[[], NodeT]) -> NodeT:
         """The node under ``key``, made once."""
         found = self._nodes.get(key)

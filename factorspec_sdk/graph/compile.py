@@ -6,6 +6,7 @@ lay_out         unrolled record   -> program                              graph/
 lower_relations relations         -> factors on slots                     graph/factors.py
 lower_objective objective         -> values on slots                      graph/objective.py
 connect         factors, values   -> independent components               graph/factors.py
+contract        component         -> what follows, and what is searched   graph/dependents.py, contracted.py
 decide          component         -> exact feasibility, or a conflict     graph/wide.py, search.py, cp/
 optimise        component, values -> .. within the gaps of the optimum    graph/objective.py
 """
@@ -25,9 +26,11 @@ from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.conflict import minimal_conflict
+from factorspec_sdk.graph.contracted import Contracted
 from factorspec_sdk.graph.costs import ProgramCosts
 from factorspec_sdk.graph.cp.conflict import conflict_by_cp_sat
 from factorspec_sdk.graph.cp.tier import by_cp_sat
+from factorspec_sdk.graph.dependents import contract
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_relations
 from factorspec_sdk.graph.feasibility import Costs, NodeCost
 from factorspec_sdk.graph.layers import Layers
@@ -53,13 +56,19 @@ STEP_BUDGET = 100_000
 COMPONENTS_AT_FULL_COST = 4
 #: trials of a search for a conflict that may use up as much as one question
 TRIALS_AT_FULL_COST = 4
+#: residuals that sessions may add to those of compiling (twice as many, or so many) before they are forgotten
+MAX_NODES = 100_000
 GraphState = tuple[tuple[int, object], ...]
 
 
 class FactorGraph:
     """``Feasibility`` of a whole spec: its components side by side."""
 
-    def __init__(self, unrolled: Unrolled, program: Program, components: list[Component]) -> None:
+    def __init__(
+        self, unrolled: Unrolled, program: Program, components: list[Component], store: NodeStore
+    ) -> None:
+        self._store = store
+        self._most_nodes = max(2 * len(store), MAX_NODES)
         self.unrolled = unrolled
         self.program = program
         self.components = components
@@ -91,6 +100,8 @@ class FactorGraph:
         home = self._home.get(slot)
         if home is None:
             return state
+        if len(self._store) > self._most_nodes:
+            self._store.forget()
         number, layer = home
         after = self.components[number].step(layer, state[number][1], index)
         return (*state[:number], after, *state[number + 1 :])
@@ -150,7 +161,7 @@ def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
         make = optimise if optimiser.speaks_of(group) else decide
         components.append(make(group, optimiser, min(step_budget, left)))
         left -= components[-1].steps
-    graph = FactorGraph(unrolled, program, components)
+    graph = FactorGraph(unrolled, program, components, store)
     finalize(graph, store.dissolve)
     return CompiledSpec(spec, program, graph, tuple(groups), optimiser.certificates())
 
@@ -193,11 +204,25 @@ def _refusing_large(group: Group, unrolled: Unrolled) -> Iterator[None]:
 def make_component(
     unrolled: Unrolled, store: NodeStore, step_budget: int, group: Group, wide: int = WIDE
 ) -> tuple[Component, bool]:
-    """(feasibility, has a solution): by sets where a slot is wide and the relations allow it, else by search,
-    and by CP-SAT where the search does not finish.
+    """(feasibility, has a solution): dependents set aside, what remains decided part by part.
 
     Raises:
         OverBudget: no answer within the budgets.
+    """
+    found = contract(group, unrolled)
+    if not found.dependents:
+        return _searched(unrolled, store, step_budget, group, wide)
+    parts = [_searched(unrolled, store, step_budget, part, wide) for part in connect(found.factors, unrolled)]
+    layers = Layers(group, unrolled, store)
+    contracted = Contracted(layers, [part for part, _ in parts], found.dependents)
+    return contracted, all(satisfiable for _, satisfiable in parts)
+
+
+def _searched(
+    unrolled: Unrolled, store: NodeStore, step_budget: int, group: Group, wide: int
+) -> tuple[Component, bool]:
+    """By sets where a slot is wide and the relations allow it, else by search, and by CP-SAT where the search
+    does not finish. Raises as ``make_component``.
     """
     layers = Layers(group, unrolled, store)
     if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):

@@ -9,8 +9,8 @@ from factorspec_sdk.graph.layers import Layers
 
 #: opaque, immutable, hashable
 ComponentState = Any
-#: how a component is decided: by search over residuals, by sets of a running number, by CP-SAT
-Tier = Literal["search", "sets", "cp_sat"]
+#: how a component is decided: nothing to search, search over residuals, sets of a running number, CP-SAT
+Tier = Literal["computed", "search", "sets", "cp_sat"]
 
 
 class Component(Protocol):

@@ -101,8 +101,8 @@ def _run(session: Session, canonical: Canonical, seed: int, token_limit: int) ->
 
 
 def _tiers(compiled: CompiledSpec) -> list[str]:
-    """What decides the components, each kind once."""
-    return sorted({type(component).__name__ for component in compiled.feasibility.components})
+    """What decides the components, each tier once."""
+    return sorted({component.tier for component in compiled.feasibility.components})
 
 
 def _memory_mb(case: SizeCase, document: dict[str, JsonValue], canonical: Canonical, seed: int) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import sizes_enum_5000
+from tests.benchmarks.invoices import RATES, check
 from tests.benchmarks.size_case import SizeCase
 from tests.benchmarks.sizes import case_named, names
 
@@ -28,3 +29,20 @@ def test_the_checker_of_the_large_enum_finds_repeats_and_strangers() -> None:
     broken = {"positions": [*SELECTION["positions"][:-1], SELECTION["positions"][0]]}
     assert sizes_enum_5000.check(broken) == ["an article stands twice"]
     assert sizes_enum_5000.check({"positions": [{"article": "no such thing"}]}) != []
+
+
+def test_the_checker_of_invoices_finds_what_does_not_add_up() -> None:
+    line = {"quantity": 3, "unit_price": 50, "rate": "reduced", "net": 150}
+    rows = {"none": (0, 0), "reduced": (30 * 150, 315), "standard": (0, 0)}
+    taxes = [
+        {"rate": rate, "percent": RATES[rate], "net": net, "vat": vat} for rate, (net, vat) in rows.items()
+    ]
+    right = {"lines": [line] * 30, "taxes": taxes, "net": 4_500, "vat": 315, "total": 4_815}
+    assert check(right) == []
+    for wrong in (
+        {**right, "total": 4_814},
+        {**right, "lines": [{**line, "net": 151}, *[line] * 29]},
+        {**right, "lines": [line] * 29},
+        {**right, "taxes": [taxes[0], {**taxes[1], "vat": 314}, taxes[2]], "vat": 314, "total": 4_814},
+    ):
+        assert check(wrong) != []
