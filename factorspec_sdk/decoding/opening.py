@@ -99,10 +99,13 @@ class Opener:
         """
         out: list[Hypothesis] = []
         narrowed = False
+        opened: set[Opening] = set()
         while pending:
             item = pending.pop()
             if isinstance(item, Opening):
-                pending += self.open(item)
+                if item not in opened:  # branches that share values meet again behind them
+                    opened.add(item)
+                    pending += self.open(item)
                 continue
             if item is NARROWED:
                 narrowed = True

@@ -29,7 +29,8 @@ class Nearest:
 
     record: JSON, in writing order.
     changes: what differs, field by field.
-    proven: no valid record changes fewer fields. False where a budget ran out; the record is valid then too.
+    proven: no valid record changes fewer fields. False where a budget ran out, or where another branch of a
+        union may be nearer (its fields are not counted one by one); the record is valid then too.
     """
 
     record: dict[str, JsonValue]
@@ -80,7 +81,10 @@ class _Repair:
         for group in self._groups:
             mine = {slot: keeps[slot] for slot in group.slots if slot in keeps}
             kept = self._kept(group, mine)
-            proven = proven and kept.proven
+            other_branch = len(kept.slots) < len(mine) and any(
+                slot in self._unrolled.ends for slot in group.slots
+            )
+            proven = proven and kept.proven and not other_branch
             decisions |= self._completed(group, {slot: mine[slot] for slot in kept.slots}, given)
         self._free_slots(decisions, given)
         repaired = written(self._unrolled, decisions, given.texts)

@@ -14,6 +14,7 @@ from factorspec_sdk.relations.unrolled import (
     NullablePart,
     ObjectPart,
     Part,
+    UnionPart,
 )
 
 
@@ -29,6 +30,11 @@ class Placed:
     decisions: dict[int, int] = field(default_factory=dict)
     texts: dict[int, JsonValue] = field(default_factory=dict)
     strays: list[Problem] = field(default_factory=list)
+
+    @property
+    def worth(self) -> tuple[int, int]:
+        """Smaller for a better fit."""
+        return len(self.strays), -len(self.decisions)
 
 
 def place(part: Part, value: JsonValue, *, partial: bool = False, open_list: str | None = None) -> Placed:
@@ -61,10 +67,23 @@ class _Walk:
                 self.placed.decisions[part.slot] = int(value is not None)
                 if value is not None:
                     self.part(part.inner, value)
+            case UnionPart():
+                self._union(part, value)
             case ListPart():
                 self._list(part, value)
             case ObjectPart():
                 self._object(part, value)
+
+    def _union(self, part: UnionPart, value: JsonValue) -> None:
+        """The branch that the value fits best: with the fewest strays, then with the most decisions."""
+        walks = [_Walk(self.partial, self.open_list) for _ in part.branches]
+        for walk, branch in zip(walks, part.branches, strict=True):
+            walk.part(branch, value)
+        index = min(range(len(walks)), key=lambda at: walks[at].placed.worth)
+        best, end = walks[index].placed, part.ends[index]
+        self.placed.decisions |= {part.slot: index, **best.decisions, **({} if end is None else {end: 0})}
+        self.placed.texts |= best.texts
+        self.placed.strays += best.strays
 
     def _leaf(self, part: LeafPart, value: JsonValue) -> None:
         index = part.domain.index(value)

@@ -16,6 +16,7 @@ from factorspec_sdk.relations.unrolled import (
     NullablePart,
     ObjectPart,
     Part,
+    UnionPart,
 )
 
 _FILLER = "?"
@@ -50,6 +51,8 @@ class _Writer:
                 return self._text(part)
             case NullablePart():
                 return self.value(part.inner) if self._decisions[part.slot] else None
+            case UnionPart():
+                return self.value(part.branches[self._decisions[part.slot]])
             case ListPart():
                 pairs = zip(part.items, part.more, strict=True)
                 there = takewhile(lambda pair: self._is_there(pair[1]), pairs)

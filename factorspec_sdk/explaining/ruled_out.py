@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import JsonValue, Problem, UnknownField, shown
 from factorspec_sdk.explaining.fixing import Fixing
-from factorspec_sdk.explaining.placing import place
+from factorspec_sdk.explaining.placing import Placed, place
 from factorspec_sdk.explaining.quickxplain import minimal_subset
 from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, spec_of
 from factorspec_sdk.fields.paths import EVERY, parse_path
@@ -93,11 +93,18 @@ class _Question:
         self._sure = True
 
     def answer(self, given: dict[str, JsonValue], path: str, value: JsonValue) -> WhyNot:
-        part = self._part(path)
-        target = place(part, value)
+        placed = [place(part, value) for part in self._parts(path)]
         text = _text(value)
-        if target.strays:
-            return WhyNot(path, text, False, tuple(target.strays))
+        fitting = [target for target in placed if not target.strays]
+        if not fitting:
+            closest = min(placed, key=lambda target: target.worth)
+            return WhyNot(path, text, False, tuple(closest.strays))
+        answers = [self._in_branch(target, given, path, text) for target in fitting]
+        allowed = [answer for answer in answers if answer.allowed is not False]
+        return max(allowed, key=lambda answer: answer.allowed is True) if allowed else _together(answers)
+
+    def _in_branch(self, target: Placed, given: dict[str, JsonValue], path: str, text: str) -> WhyNot:
+        """The answer for one of the places that a path names in the branches of unions."""
         wanted = self._fixing.with_controllers(target.decisions)
         assert wanted is not None, "a part has no two places"
         about = place(self._unrolled.root, given, partial=True, open_list=path)
@@ -153,20 +160,33 @@ class _Question:
         text = found.domain.text(index)
         if text:
             return found.path, text
-        return found.path.removesuffix("?"), ("absent", "present")[index]
+        if found.path.endswith("?"):
+            return found.path.removesuffix("?"), ("absent", "present")[index]
+        return found.path.removesuffix("|"), f"branch {index}"
 
-    def _part(self, path: str) -> Part:
+    def _parts(self, path: str) -> list[Part]:
         segments = parse_path(path).segments
         if EVERY in segments or any(isinstance(s, int) and s < 0 for s in segments):
             raise UnknownField(
                 "explanations speak of one place",
                 [Problem(path, "names several places, or one that depends on a length", shown(path))],
             )
-        part = next(walk(self._unrolled.root, segments), None)
-        if part is None:
+        parts = list(walk(self._unrolled.root, segments))
+        if not parts:
             hint = "paths look like stops[1].city; lists have as many items as their bounds say"
             raise UnknownField("no such field", [Problem(path, "is not a field of the record", None, hint)])
-        return part
+        return parts
+
+
+def _together(answers: list[WhyNot]) -> WhyNot:
+    """What rules a value out in every branch."""
+    first, *rest = answers
+    for other in rest:
+        relations = tuple(dict.fromkeys((*first.relations, *other.relations)))
+        fields = tuple(dict.fromkeys((*first.fields, *other.fields)))
+        already, minimal = first.already and other.already, first.minimal and other.minimal
+        first = replace(first, relations=relations, fields=fields, already=already, minimal=minimal)
+    return first
 
 
 def _text(value: JsonValue) -> str:

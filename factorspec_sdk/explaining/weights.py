@@ -12,6 +12,7 @@ from factorspec_sdk.relations.unrolled import (
     NullablePart,
     ObjectPart,
     Part,
+    UnionPart,
 )
 
 
@@ -49,20 +50,34 @@ class _Walk:
                 if part.slot in self._decisions:
                     self._found[part.slot] = Keep(self._decisions[part.slot], 1)
             case NullablePart():
-                self._choice(part.slot, part.inner)
-                if self._decisions.get(part.slot) == 0:
-                    self._found[part.slot] = Keep(0, max(1, least_fields(part.inner)))
-                self.part(part.inner)
+                self._nullable(part)
+            case UnionPart():
+                self._union(part)
             case ListPart():
                 for item, more in zip(part.items, part.more, strict=True):
-                    self._choice(more, item)
-                    self.part(item)
+                    self._optional(more, item)
             case ObjectPart():
                 for one in part.fields:
-                    self._choice(one.slot, one.part)
-                    self.part(one.part)
+                    self._optional(one.slot, one.part)
             case FreePart():
                 pass
+
+    def _nullable(self, part: NullablePart) -> None:
+        self._choice(part.slot, part.inner)
+        if self._decisions.get(part.slot) == 0:
+            self._found[part.slot] = Keep(0, max(1, least_fields(part.inner)))
+        self.part(part.inner)
+
+    def _union(self, part: UnionPart) -> None:
+        taken = self._decisions.get(part.slot)
+        if taken is not None and (free := free_fields(part.branches[taken])):
+            self._found[part.slot] = Keep(taken, free)
+        for branch in part.branches:
+            self.part(branch)
+
+    def _optional(self, slot: int | None, part: Part) -> None:
+        self._choice(slot, part)
+        self.part(part)
 
     def _choice(self, slot: int | None, part: Part) -> None:
         if slot is None:
@@ -81,6 +96,8 @@ def least_fields(part: Part) -> int:
         case ListPart():
             must = [item for item, more in zip(part.items, part.more, strict=True) if more is None]
             return sum(least_fields(item) for item in must) or 1
+        case UnionPart():
+            return min(map(least_fields, part.branches))
         case _:
             return 1
 

@@ -74,7 +74,7 @@ def enforced_relations(unrolled: Unrolled, store: NodeStore) -> Iterator[tuple[O
         tables: dict[str, Sequence[Sequence[Scalar]]] = {}
         for outer in nodes:
             tables.update(outer.tables)
-        lowering = Lowering(store, part, tables, tries, {})
+        lowering = Lowering(store, part, {}, tables, tries)
         for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
             if relation.enforce:
                 yield Origin(relation, part.path, pointer), lowering

@@ -79,7 +79,7 @@ class Layers:
         self.slots = group.slots
         self.domains: list[Domain] = [unrolled.slots[slot].domain for slot in group.slots]
         self._codes = [_codes(domain) for domain in self.domains]
-        self._presence = [unrolled.controllers[slot] for slot in group.slots]
+        self._controllers = unrolled.controllers
         self._branches = [isinstance(domain, BranchDomain) for domain in self.domains]
         size = len(self.slots)
         entering: list[list[Condition]] = [[] for _ in range(size)]
@@ -199,12 +199,21 @@ class Layers:
         return Move(target, tuple(range(layer + 1, target)), tuple(tracks))
 
     def _target(self, layer: int, index: int) -> int:
-        """The next layer whose slot occurs: a part that drops out is contiguous in writing order."""
+        """The next layer whose slot occurs: parts that drop out are contiguous in writing order.
+
+        What drops out depends on this slot's value and on those that made this slot occur.
+        """
         target, gone = layer + 1, set[int]()
+        taken = {self.slots[layer]: index}
+        above = self._controllers[self.slots[layer]]
+        while above is not None:
+            taken[above[0]] = above[1]
+            above = self._controllers[above[0]]
         while target < len(self.slots):
-            presence = self._presence[target]
-            here = presence is not None and presence[0] == self.slots[layer] and presence[1] != index
-            if not here and (presence is None or presence[0] not in gone):
+            presence = self._controllers[self.slots[target]]
+            if presence is None:
+                break
+            if presence[0] not in gone and taken.get(presence[0], presence[1]) == presence[1]:
                 break
             gone.add(self.slots[target])
             target += 1

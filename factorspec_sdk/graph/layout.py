@@ -17,6 +17,7 @@ from factorspec_sdk.relations.unrolled import (
     NullablePart,
     ObjectPart,
     Part,
+    UnionPart,
 )
 
 
@@ -51,6 +52,8 @@ class _Emitter:
             case NullablePart():
                 null = self.literal("null", then)
                 return self.node(Branch(part.slot, (null, self.part(part.inner, then))))
+            case UnionPart():
+                return self.union(part, then)
             case ListPart():
                 return self.list_part(part, then)
             case ObjectPart():
@@ -60,6 +63,13 @@ class _Emitter:
         if self.holes[part.hole].kind == "json":
             return self.node(Hole(part.hole, then))
         return self.literal('"', self.node(Hole(part.hole, self.literal('"', then))))
+
+    def union(self, part: UnionPart, then: int) -> int:
+        targets = [
+            self.part(branch, then if end is None else self.node(Branch(end, (then,))))
+            for branch, end in zip(part.branches, part.ends, strict=True)
+        ]
+        return self.node(Branch(part.slot, tuple(targets)))
 
     def list_part(self, part: ListPart, then: int) -> int:
         stop = self.literal("]", then)

@@ -89,7 +89,7 @@ def lower_objective(objective: Sequence[Goal], unrolled: Unrolled, store: NodeSt
     if not objective:
         return levels
     part, nodes = unrolled.owners[-1]  # the root is left last
-    lowering = Lowering(store, part, nodes[-1].tables, {}, {})
+    lowering = Lowering(store, part, {}, nodes[-1].tables, {})
     for at, goal in enumerate(objective):
         pointer = f"/x-factorspec/objective/{at}"
         signed = linear(store, [(lowering.value(goal.expr), goal.sign)])

@@ -9,13 +9,14 @@ Before: an unrolled record. After: bounds by list path; records that satisfy the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from factorspec_sdk.automata.nodes import ABSENT_INDEX, Condition, Mark, NodeStore
 from factorspec_sdk.graph.factors import lower_relations
 from factorspec_sdk.graph.unroll import Unrolled
 from factorspec_sdk.relations import Relation
-from factorspec_sdk.relations.unrolled import ListPart, NullablePart, ObjectPart, Part
+from factorspec_sdk.relations.unrolled import ListPart, NullablePart, ObjectPart, Part, UnionPart
 
 #: lists that may grow by more than this are left alone
 MAX_LENGTHS = 200
@@ -27,7 +28,11 @@ def tightened_lengths(unrolled: Unrolled, store: NodeStore) -> dict[str, tuple[i
     if not conditions:
         return {}
     found: dict[str, tuple[int, int]] = {}
-    for part in _lists(unrolled.root):
+    lists = list(_lists(unrolled.root))
+    paths = Counter(part.path for part in lists)
+    for part in lists:
+        if paths[part.path] > 1:  # in several branches of a union
+            continue
         least = sum(slot is None for slot in part.more)
         if not 0 < len(part.items) - least <= MAX_LENGTHS:
             continue
@@ -67,3 +72,5 @@ def _lists(root: Part) -> Iterator[ListPart]:
             stack.extend(field.part for field in part.fields)
         elif isinstance(part, NullablePart):
             stack.append(part.inner)
+        elif isinstance(part, UnionPart):
+            stack.extend(part.branches)

@@ -22,6 +22,7 @@ from factorspec_sdk.relations.unrolled import (
     ObjectPart,
     Part,
     Presence,
+    UnionPart,
 )
 from factorspec_sdk.wire.schema import (
     ArrayNode,
@@ -31,9 +32,11 @@ from factorspec_sdk.wire.schema import (
     ObjectNode,
     SchemaNode,
     TextNode,
+    UnionNode,
 )
 
 _BRANCH = BranchDomain(2)
+_END = BranchDomain(1)
 #: slots that one spec may unroll to
 MAX_SLOTS = 20_000
 
@@ -43,6 +46,7 @@ class Unrolled:
     """The record, its slots and holes, and for each slot the slot that controls whether it occurs.
 
     owners: (object part, its schema node, names of enclosing nodes first) for every object instance.
+    ends: for each slot that decides a union, the slots that end its branches (see ``UnionPart``).
     """
 
     root: Part
@@ -50,12 +54,18 @@ class Unrolled:
     holes: list[HoleSpec]
     controllers: dict[int, Presence]
     owners: list[tuple[ObjectPart, tuple[ObjectNode, ...]]] = field(default_factory=list)
+    ends: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
 
     def controlling(self, slot: int) -> Iterator[int]:
-        """The slots that decide whether ``slot`` occurs, from the nearest outwards."""
+        """The slots that decide whether ``slot`` occurs, from the nearest outwards.
+
+        Of a union also the ends of the branches before, after which the slot is left out.
+        """
         presence = self.controllers.get(slot)
         while presence is not None:
             yield presence[0]
+            if presence[0] in self.ends:
+                yield from (end for end in self.ends[presence[0]][: presence[1]] if end is not None)
             presence = self.controllers.get(presence[0])
 
 
@@ -72,7 +82,7 @@ def unroll(root: ObjectNode, lengths: Mapping[str, tuple[int, int]] | None = Non
     """
     walker = _Walker(lengths or {})
     part = walker.part(root, "", None, ())
-    return Unrolled(part, walker.slots, walker.holes, walker.controllers, walker.owners)
+    return Unrolled(part, walker.slots, walker.holes, walker.controllers, walker.owners, walker.ends)
 
 
 class _Walker:
@@ -82,6 +92,7 @@ class _Walker:
         self.holes: list[HoleSpec] = []
         self.controllers: dict[int, Presence] = {}
         self.owners: list[tuple[ObjectPart, tuple[ObjectNode, ...]]] = []
+        self.ends: dict[int, tuple[int | None, ...]] = {}
 
     def slot(self, path: str, domain: Domain, presence: Presence, pointer: str) -> int:
         self._room(pointer)
@@ -118,10 +129,26 @@ class _Walker:
             case NullableNode():
                 slot = self.slot(f"{path}?", _BRANCH, presence, node.pointer)
                 return NullablePart(path, slot, self.part(node.inner, path, (slot, 1), outer))
+            case UnionNode():
+                return self.union_part(node, path, presence, outer)
             case ArrayNode():
                 return self.list_part(node, path, presence, outer)
             case ObjectNode():
                 return self.object_part(node, path, presence, (*outer, node))
+
+    def union_part(
+        self, node: UnionNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]
+    ) -> Part:
+        slot = self.slot(f"{path}|", BranchDomain(len(node.branches)), presence, node.pointer)
+        branches: list[Part] = []
+        ends: list[int | None] = []
+        for index, branch in enumerate(node.branches):
+            before = len(self.slots)
+            branches.append(self.part(branch, path, (slot, index), outer))
+            last = len(self.slots) == before or index == len(node.branches) - 1
+            ends.append(None if last else self.slot(f"{path}|{index}", _END, (slot, index), node.pointer))
+        self.ends[slot] = tuple(ends)
+        return UnionPart(path, slot, tuple(branches), tuple(ends))
 
     def list_part(
         self, node: ArrayNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]

@@ -69,6 +69,8 @@ def _operation_type(lowering: Lowering, expr: Op) -> CodeType | None:
 def _slot_type(node: ValueNode) -> CodeType | None:
     if isinstance(node, SlotValue):
         return node.domain.code_type
-    if isinstance(node, Choose):  # an item counted from the end: one of several slots
-        return _slot_type(node.yes) or _slot_type(node.no)
+    if isinstance(node, Choose):  # one of several slots: an item counted from the end, a branch
+        found = [kind for kind in (_slot_type(node.yes), _slot_type(node.no)) if kind is not None]
+        # of a date and a text in two branches, texts compared with them are read as dates
+        return next((kind for kind in found if kind in ("date", "time")), found[0] if found else None)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from factorspec_sdk.automata.division import Modulo, Quotient
 from factorspec_sdk.automata.linear import Linear, compare, linear
@@ -17,7 +17,7 @@ from factorspec_sdk.automata.logic import (
     occurs,
     same,
 )
-from factorspec_sdk.automata.nodes import Condition, Known, Mark, NodeStore, SlotValue, ValueNode
+from factorspec_sdk.automata.nodes import Condition, Known, Mark, SlotValue, ValueNode
 from factorspec_sdk.automata.tables import Lookup as LookupNode
 from factorspec_sdk.automata.tables import item_at, lookup, membership
 from factorspec_sdk.automata.texts import TextLength
@@ -31,7 +31,6 @@ from factorspec_sdk.automata.values import (
     or_zero,
 )
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
-from factorspec_sdk.fields.paths import FieldPath, Segment, parse_path
 from factorspec_sdk.relations.code_types import type_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
@@ -50,73 +49,23 @@ from factorspec_sdk.relations.expressions import (
     Ref,
     roots,
 )
+from factorspec_sdk.relations.located import Fields
 from factorspec_sdk.relations.lower_numbers import length_of, operation
-from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, walk
+from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, UnionPart
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
 _NUMBERS = (Linear, Product, Magnitude, Extreme, Quotient, Modulo, TextLength)
 
 
 @dataclass(frozen=True)
-class Lowering:
-    """One object instance and the binders in force. Does not change anything but the store.
+class Lowering(Fields):
+    """Conditions on the fields of one object instance. Does not change anything but the store.
 
     tries: cache of table tries by (table, column order, column types, leaf column), shared by a spec.
     """
 
-    store: NodeStore
-    here: Part
     tables: Tables
     tries: dict[object, Trie]
-    binders: Mapping[str, Part]
-
-    # -- fields -----------------------------------------------------------------------------------
-
-    def parts(self, path: str) -> list[Part]:
-        """The parts a path names, in writing order. Negative indices are not allowed here."""
-        found = parse_path(path, tuple(self.binders))
-        root = self.here if found.root == "$" else self.binders[found.root]
-        return list(walk(root, found.segments))
-
-    def leaves(self, path: str) -> list[LeafPart]:
-        """The finite scalars a path names, in writing order."""
-        return [part for part in self.parts(path) if isinstance(part, LeafPart)]
-
-    def fields(self, path: str) -> list[ValueNode]:
-        """The values of ``leaves``."""
-        return [self.leaf(part) for part in self.leaves(path)]
-
-    def leaf(self, part: Part) -> ValueNode:
-        """The value of one part: a scalar's code; null or a compound for a nullable object."""
-        if isinstance(part, LeafPart):
-            return self.store.slot(part.slot, part.domain, part.optional)
-        if isinstance(part, NullablePart):
-            there, null = occurs(self.store, (part.slot, 1)), occurs(self.store, (part.slot, 0))
-            absent = choose(self.store, null, self.store.known(None), self.store.known(Mark.ABSENT))
-            return choose(self.store, there, self.store.known(Mark.COMPOUND), absent)
-        return self.store.known(Mark.COMPOUND)
-
-    def list_at(self, path: str) -> ListPart | None:
-        """The list that a path names, or None if there is no such list."""
-        return next(iter(self.lists(path)), None)
-
-    def lists(self, path: str) -> list[ListPart]:
-        """The lists that a path names, in writing order."""
-        found = []
-        for part in self.parts(path):
-            while isinstance(part, NullablePart):
-                part = part.inner
-            if isinstance(part, ListPart):
-                found.append(part)
-        return found
-
-    def items(self, path: str) -> tuple[list[tuple[Part, Condition]], Condition] | None:
-        """((item, its presence) .., presence of the list), or None if there is no such list."""
-        part = self.list_at(path)
-        if part is None:
-            return None
-        items = [(item, occurs(self.store, part.item_presence(k))) for k, item in enumerate(part.items)]
-        return items, occurs(self.store, part.presence)
 
     def over_items(
         self,
@@ -157,40 +106,6 @@ class Lowering:
         last = part.starts[at + width] - (at + width < len(part.items) and part.more[at + width] is not None)
         inside = ((1 << (last - first)) - 1) << first
         return condition.movable and not condition.slots & ~inside
-
-    def bind(self, name: str, item: Part) -> Lowering:
-        """This lowering with one more bound item."""
-        return replace(self, binders={**self.binders, name: item})
-
-    def reference(self, path: str) -> ValueNode:
-        """The value of a single field, by a path that may count from the end of lists."""
-        found = parse_path(path, tuple(self.binders))
-        root = self.here if found.root == "$" else self.binders[found.root]
-        segments = found.segments
-        at = next((i for i, s in enumerate(segments) if isinstance(s, int) and s < 0), None)
-        if at is None:
-            parts = list(walk(root, segments))
-            return self.leaf(parts[0]) if parts else self.store.known(Mark.ABSENT)
-        for part in walk(root, segments[:at]):
-            while isinstance(part, NullablePart):
-                part = part.inner
-            if isinstance(part, ListPart):
-                offset = segments[at]
-                assert isinstance(offset, int)
-                return self._from_end(part, offset, segments[at + 1 :])
-        return self.store.known(Mark.ABSENT)
-
-    def _from_end(self, part: ListPart, offset: int, rest: tuple[Segment, ...]) -> ValueNode:
-        """The field of the item that is ``offset`` from the end, whatever the length turns out to be."""
-        value: ValueNode = self.store.known(Mark.ABSENT)
-        for last in range(len(part.items)):
-            target = last + 1 + offset
-            there: ValueNode = self.store.known(Mark.ABSENT)
-            if target >= 0:
-                inner = replace(self, here=part.items[target], binders={})
-                there = inner.reference(_path_text(rest))
-            value = choose(self.store, occurs(self.store, part.item_presence(last)), there, value)
-        return value
 
     def type_of(self, expr: Expr) -> CodeType | None:
         """What an expression's value is; None where it is not known or mixed."""
@@ -286,17 +201,21 @@ class Lowering:
                 return is_true(store, self.value(expr))
 
     def _present(self, expr: Present) -> Condition:
+        """True where one of the parts is there; of parts in branches of unions at most one is."""
+        return disjunction(self.store, [self._there(part, expr.null) for part in self.parts(expr.of)])
+
+    def _there(self, part: Part, with_null: bool) -> Condition:
         store = self.store
-        for part in self.parts(expr.of):
-            if isinstance(part, NullablePart):
-                found = [occurs(store, (part.slot, 1)), *([occurs(store, (part.slot, 0))] * expr.null)]
-                return disjunction(store, found)
-            there = occurs(store, part.presence)
-            if isinstance(part, LeafPart) and not expr.null and part.domain.index(None) is not None:
-                null = indicator(store, same(store, self.leaf(part), store.known(None)))
-                return conjunction(store, [there, compare(store, "eq", null, store.known(0))])
-            return there
-        return store.false
+        if isinstance(part, NullablePart):
+            null = occurs(store, (part.slot, 0)) if with_null else store.false
+            return disjunction(store, [self._there(part.inner, with_null), null])
+        if isinstance(part, UnionPart):
+            return disjunction(store, [self._there(branch, with_null) for branch in part.branches])
+        there = occurs(store, part.presence)
+        if isinstance(part, LeafPart) and not with_null and part.domain.index(None) is not None:
+            is_null = indicator(store, same(store, self.leaf(part), store.known(None)))
+            return conjunction(store, [there, compare(store, "eq", is_null, store.known(0))])
+        return there
 
     def implication(self, condition: Condition, consequence: Condition) -> Condition:
         """Three-valued material implication."""
@@ -386,10 +305,6 @@ def _is_number(node: ValueNode) -> bool:
     if isinstance(node, LookupNode):
         return node.lo is not None
     return node.definite or isinstance(node, _NUMBERS)
-
-
-def _path_text(segments: tuple[Segment, ...]) -> str:
-    return str(FieldPath("$", segments))
 
 
 __all__ = ["Lowering", "ObjectPart", "Tables"]

@@ -12,7 +12,7 @@ from factorspec_sdk.automata.tries import build_trie
 from factorspec_sdk.errors import shown
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
-from factorspec_sdk.relations.unrolled import FreePart, LeafPart, NullablePart, Part
+from factorspec_sdk.relations.unrolled import FreePart, LeafPart, Part, branches
 from factorspec_sdk.relations.view import Tables, View, quantity
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SubstringOf(RelationBase):
     """Each named text occurs, character by character, in a cell of the table.
 
-    Null and absent ones are left out. The empty text occurs in every text, in none where there is no text.
+    Null, absent ones and what is no text are left out. The empty text occurs in every text, if there is one.
     Free text is masked along the source, values of a finite domain are looked up.
     """
 
@@ -45,7 +45,7 @@ class SubstringOf(RelationBase):
         for part in self._parts(lowering):
             if isinstance(part, LeafPart):
                 values = [part.domain.value(index) for index in range(len(part.domain))]
-                rows = [(v,) for v in values if v is None or (isinstance(v, str) and _occurs(v, texts))]
+                rows = [(v,) for v in values if not isinstance(v, str) or _occurs(v, texts)]
                 keys = (lowering.leaf(part),)
                 yield membership(lowering.store, build_trie(rows, (0,), None), keys, True)
 
@@ -55,9 +55,7 @@ class SubstringOf(RelationBase):
 
     def _parts(self, lowering: Lowering) -> Iterator[Part]:
         for part in (part for path in self.over for part in lowering.parts(path)):
-            while isinstance(part, NullablePart):
-                part = part.inner
-            yield part
+            yield from branches(part)
 
     def _stray(self, view: View) -> tuple[str, str] | None:
         texts = _texts(view.tables, self.table)

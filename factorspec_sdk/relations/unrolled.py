@@ -7,7 +7,7 @@ decides otherwise is absent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from factorspec_sdk.fields.domains import Domain
@@ -47,6 +47,20 @@ class NullablePart:
     path: str
     slot: int
     inner: Part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionPart:
+    """``branches[index of slot]``.
+
+    ends: for each branch the slot of size 1 after its own slots, from which the slots of the branches
+    behind it are left out; None where there is nothing to leave out.
+    """
+
+    path: str
+    slot: int
+    branches: tuple[Part, ...]
+    ends: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,27 +104,49 @@ class ObjectPart:
         return next((field.part for field in self.fields if field.name == name), None)
 
 
-Part = LeafPart | FreePart | NullablePart | ListPart | ObjectPart
+Part = LeafPart | FreePart | NullablePart | UnionPart | ListPart | ObjectPart
 
 
 def walk(part: Part, segments: tuple[Segment, ...]) -> Iterator[Part]:
     """The parts that a path names, in writing order; those that can never occur are left out.
 
-    Negative indices are left to the caller (``relations/lowering.py``): they depend on the length.
+    Of a union the parts in all branches. Negative indices are left to the caller
+    (``relations/lowering.py``): they depend on the length.
     """
+    return (found for found, _ in choices(part, segments, None))
+
+
+def choices(part: Part, segments: tuple[Segment, ...], taken: Presence) -> Iterator[tuple[Part, Presence]]:
+    """What ``walk`` finds, each with the branch of the innermost union on its way (else ``taken``)."""
     while isinstance(part, NullablePart) and segments:
         part = part.inner
     if not segments:
-        yield part
+        yield part, taken
         return
-    head, rest = segments[0], segments[1:]
-    if isinstance(head, str):
-        found = part.field(head) if isinstance(part, ObjectPart) else None
-        if found is not None:
-            yield from walk(found, rest)
-    elif isinstance(part, ListPart):
-        if head is EVERY:
-            for item in part.items:
-                yield from walk(item, rest)
-        elif 0 <= head < len(part.items):
-            yield from walk(part.items[head], rest)
+    if isinstance(part, UnionPart):
+        for index, branch in enumerate(part.branches):
+            yield from choices(branch, segments, (part.slot, index))
+        return
+    for below in _below(part, segments[0]):
+        yield from choices(below, segments[1:], taken)
+
+
+def _below(part: Part, segment: Segment) -> Iterable[Part]:
+    """The parts directly below a part that one segment names."""
+    if isinstance(segment, str):
+        found = part.field(segment) if isinstance(part, ObjectPart) else None
+        return () if found is None else (found,)
+    if not isinstance(part, ListPart):
+        return ()
+    return part.items if segment is EVERY else part.items[segment : segment + 1] if segment >= 0 else ()
+
+
+def branches(part: Part) -> Iterator[Part]:
+    """The part itself; of a union, or one that may be null, what stands in it."""
+    if isinstance(part, NullablePart):
+        yield from branches(part.inner)
+    elif isinstance(part, UnionPart):
+        for branch in part.branches:
+            yield from branches(branch)
+    else:
+        yield part

@@ -9,7 +9,8 @@ from factorspec_sdk.fields.domains import Scalar
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict, check_relations
 from factorspec_sdk.relations.view import Quantity, View
-from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, NullableNode, ObjectNode, SchemaNode
+from factorspec_sdk.wire.fits import taken_branch
+from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, NullableNode, ObjectNode, SchemaNode, UnionNode
 from factorspec_sdk.wire.spec import Spec
 
 
@@ -18,7 +19,7 @@ def check_spec(spec: Spec, record: object) -> list[Verdict]:
 
     The record is expected to fit the schema (``wire/validate.py``); parts that do not are skipped.
     """
-    return list(_verdicts(spec.root, _typed(spec.root, record), "", {}))
+    return list(_verdicts(spec.root, record, "", {}))
 
 
 def objective_values(spec: Spec, record: object) -> list[Quantity]:
@@ -30,15 +31,17 @@ def objective_values(spec: Spec, record: object) -> list[Quantity]:
 def _verdicts(
     node: SchemaNode, value: object, path: str, tables: dict[str, Sequence[Sequence[Scalar]]]
 ) -> Iterator[Verdict]:
-    if isinstance(node, NullableNode):
-        if value is not None:
-            yield from _verdicts(node.inner, value, path, tables)
+    if isinstance(node, NullableNode | UnionNode):
+        taken = _taken(node, value)
+        if taken is not None:
+            yield from _verdicts(taken, value, path, tables)
     elif isinstance(node, ArrayNode) and isinstance(value, list):
         for at, item in enumerate(value):
             yield from _verdicts(node.item, item, f"{path}[{at}]", tables)
     elif isinstance(node, ObjectNode) and isinstance(value, Mapping):
         tables = {**tables, **node.tables}
-        yield from check_relations(node.relations, View(value, tables, path))
+        if node.relations:
+            yield from check_relations(node.relations, View(_typed(node, value), tables, path))
         for prop in node.properties:
             if prop.name in value:
                 step = FieldPath("$", (prop.name,)).display
@@ -46,11 +49,19 @@ def _verdicts(
                 yield from _verdicts(prop.node, value[prop.name], here, tables)
 
 
+def _taken(node: NullableNode | UnionNode, value: object) -> SchemaNode | None:
+    """The node that a value is to be read by; None for null, and for what fits nowhere."""
+    if isinstance(node, UnionNode):
+        return taken_branch(node, value)
+    return None if value is None else node.inner
+
+
 def _typed(node: SchemaNode, value: object) -> object:
     """The record with ISO texts of dates and times as Python dates and times."""
     match node:
-        case NullableNode():
-            return None if value is None else _typed(node.inner, value)
+        case NullableNode() | UnionNode():
+            taken = _taken(node, value)
+            return value if taken is None else _typed(taken, value)
         case ArrayNode():
             return [_typed(node.item, item) for item in value] if isinstance(value, list) else value
         case ObjectNode() if isinstance(value, Mapping):

@@ -30,16 +30,17 @@ from factorspec_sdk.relations import (
 from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.expressions import roots
 from factorspec_sdk.relations.objective import Goal
+from factorspec_sdk.wire.branches import first_relation
 from factorspec_sdk.wire.check_tasks import check_no_overlap
 from factorspec_sdk.wire.check_texts import check_substring_of
 from factorspec_sdk.wire.check_values import check_all_equal, check_extremum, check_same_length
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
-from factorspec_sdk.wire.places import Facts, Scope
+from factorspec_sdk.wire.places import SHARED_VALUES, TELL_APART, Facts, Scope
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_schema import SchemaReader
-from factorspec_sdk.wire.schema import ArrayNode, NullableNode, ObjectNode, Row, SchemaNode
+from factorspec_sdk.wire.schema import ObjectNode, Row, SchemaNode, UnionNode, children
 from factorspec_sdk.wire.types import (
     INT,
     ORDERED,
@@ -60,8 +61,10 @@ Tables = Mapping[str, tuple[Row, ...]]
 class RelationChecker:
     """Visits every object once per set of tables around it."""
 
-    def __init__(self, reader: SchemaReader, limits: Limits, problems: Problems) -> None:
-        self.facts = Facts(reader.broken)
+    def __init__(
+        self, reader: SchemaReader, overlapping: set[int], limits: Limits, problems: Problems
+    ) -> None:
+        self.facts = Facts(reader.broken, overlapping)
         self._limits = limits
         self._problems = problems
         self._seen: set[tuple[int, tuple[int, ...]]] = set()
@@ -79,12 +82,19 @@ class RelationChecker:
             scope = Scope(node, tables, self._problems, self.facts)
             for relation, place in zip(node.relations, node.relation_pointers, strict=True):
                 check_relation(relation, scope, place)
-            for known in node.properties:
-                self.visit(known.node, tables, holders)
-        elif isinstance(node, ArrayNode):
-            self.visit(node.item, tables, holders)
-        elif isinstance(node, NullableNode):
-            self.visit(node.inner, tables, holders)
+        elif isinstance(node, UnionNode):
+            self._union(node)
+        for inner in children(node):
+            self.visit(inner, tables, holders)
+
+    def _union(self, node: UnionNode) -> None:
+        if id(node) in self.facts.overlapping:
+            place = next(filter(None, (first_relation(branch, set()) for branch in node.branches)), None)
+            if place is not None:
+                message = (
+                    f"this relation stands in a branch of the union at {node.pointer!r}, {SHARED_VALUES}"
+                )
+                self._problems.refuse(place, message, hint=TELL_APART)
 
     def check_objective(self, root: ObjectNode, objective: tuple[Goal, ...]) -> None:
         """Check the root's objective: each level is an expression over numbers, dates or times."""

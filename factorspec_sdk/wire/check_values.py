@@ -13,8 +13,8 @@ from factorspec_sdk.wire.types import (
     Type,
     check_comparison,
     expect,
+    field_type,
     type_of,
-    type_of_domain,
 )
 
 
@@ -43,7 +43,7 @@ def one_type(paths: Sequence[str], scope: Scope, place: str) -> Type:
     found: Type = ANY
     for at, path in enumerate(paths):
         below = f"{place}/{at}"
-        own = type_of_domain(scope.fields(path, below))
+        own = field_type(path, scope, below)
         check_comparison("eq", found, own, scope, below)
         found = found | own if not found or found & own else found
     return found

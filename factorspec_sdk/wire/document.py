@@ -4,6 +4,7 @@ The passes, each in its own file::
 
     load             JSON within the budgets
     read_schema      schema nodes; relations become their models
+    unions           branches are told apart
     check_relations  paths, tables, names, types, of the objective too
     free             schemas of free parts
     normalise        the writing order of every object becomes explicit, keys are sorted, hash
@@ -25,6 +26,7 @@ from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_schema import SchemaReader
 from factorspec_sdk.wire.schema import ObjectNode
 from factorspec_sdk.wire.spec import Spec
+from factorspec_sdk.wire.unions import check_unions
 from factorspec_sdk.wire.vendor import VERSION, check_version
 
 DEFAULT_LIMITS = Limits()
@@ -59,7 +61,8 @@ def parse_document(source: Mapping[str, object] | str | bytes, *, limits: Limits
 
 
 def _checked(root: ObjectNode, reader: SchemaReader, limits: Limits, problems: Problems) -> ObjectNode:
-    checker = RelationChecker(reader, limits, problems)
+    overlapping = check_unions(reader.unions, reader.target, problems)
+    checker = RelationChecker(reader, overlapping, limits, problems)
     checker.visit(root, {})
     checker.check_objective(root, reader.objective)
     parts = FreeParts(reader, limits, problems)

@@ -10,7 +10,7 @@ from factorspec_sdk.fields.domains import CodeType, EnumDomain, Scalar, code_to_
 from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.problems import Problems, pointer
-from factorspec_sdk.wire.schema import FiniteNode, NullableNode, SchemaNode
+from factorspec_sdk.wire.schema import FiniteNode, NullableNode, SchemaNode, UnionNode
 from factorspec_sdk.wire.vendor import vendor_of
 
 _IS_TYPE: dict[str, Callable[[Scalar], bool]] = {
@@ -127,8 +127,8 @@ def _moment_type(
     return name
 
 
-def nullable(node: SchemaNode, place: str, limits: Limits, problems: Problems) -> SchemaNode | None:
-    """The schema with null beside it: null joins a finite domain, after its values."""
+def nullable(node: SchemaNode, place: str, limits: Limits) -> SchemaNode:
+    """The schema with null beside it: null joins a finite domain after its values; a wide one is a branch."""
     if isinstance(node, NullableNode):
         return node
     if not isinstance(node, FiniteNode):
@@ -137,11 +137,6 @@ def nullable(node: SchemaNode, place: str, limits: Limits, problems: Problems) -
     if domain.index(None) is not None:
         return node
     if len(domain) > limits.enum_values:
-        problems.refuse(
-            place,
-            f"a nullable range of more than {limits.enum_values} values is not supported",
-            hint="choose narrower bounds or a larger step, or make it not nullable",
-        )
-        return None
+        return UnionNode(place, (node, FiniteNode(place, NULL_ONLY)))
     values = (*(domain.value(i) for i in range(len(domain))), None)
     return FiniteNode(place, EnumDomain(values, domain.code_type))

@@ -23,6 +23,7 @@ from factorspec_sdk.wire.schema import (
     ObjectNode,
     SchemaNode,
     TextNode,
+    UnionNode,
 )
 
 _BOUND_IT = "give the list around it maxItems"
@@ -88,6 +89,10 @@ class FreeParts:
             case NullableNode():
                 inner = self._shorten(node.inner, touched, done)
                 return node if inner is node.inner else replace(node, inner=inner)
+            case UnionNode():
+                branches = tuple(self._shorten(branch, touched, done) for branch in node.branches)
+                same = all(new is old for new, old in zip(branches, node.branches, strict=True))
+                return node if same else replace(node, branches=branches)
             case ArrayNode():
                 if node.max_items > LONG_LIST and id(node) not in touched:
                     try:
@@ -132,6 +137,8 @@ class FreeParts:
                 return self._free(node, needed)
             case NullableNode():
                 return {"anyOf": [self._write(node.inner, needed), {"type": "null"}]}
+            case UnionNode():
+                return {"anyOf": [self._write(branch, needed) for branch in node.branches]}
             case ArrayNode():
                 return self._list(node.item, node.min_items, node.max_items, needed)
             case ObjectNode():
@@ -205,6 +212,8 @@ class FreeParts:
         match node:
             case ObjectNode():
                 return all(not p.required or self._ends(p.node, known, done) for p in node.properties)
+            case UnionNode():
+                return any(self._ends(branch, known, done) for branch in node.branches)
             case ArrayNode():
                 return node.min_items == 0 or self._ends(node.item, known, done)
             case FreeNode():

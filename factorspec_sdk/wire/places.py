@@ -9,6 +9,7 @@ from typing import Literal
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.domains import CodeType, Domain
 from factorspec_sdk.fields.paths import EVERY, FieldPath, PathSyntaxError, Segment, parse_path
+from factorspec_sdk.wire.branches import branches_of, unions_of
 from factorspec_sdk.wire.problems import Problems
 from factorspec_sdk.wire.schema import (
     ArrayNode,
@@ -19,9 +20,12 @@ from factorspec_sdk.wire.schema import (
     Row,
     SchemaNode,
     TextNode,
+    UnionNode,
 )
 from factorspec_sdk.wire.strings import FORMATS
 
+SHARED_VALUES = "whose branches may share values"
+TELL_APART = "give each branch a required property with a const of its own (a discriminator)"
 _ROOTS_HINT = "a path starts at '$', the object that holds the relation, or at a bound name"
 
 
@@ -34,10 +38,12 @@ class Facts:
     """What the checks of one document share.
 
     broken: ids of nodes that stand where problems are noted already.
+    overlapping: ids of the unions whose branches may share values.
     touched: ids of the lists that paths go through.
     """
 
     broken: Container[int]
+    overlapping: Container[int]
     touched: set[int] = field(default_factory=set)
     columns: dict[tuple[int, int, frozenset[str]], frozenset[Kind]] = field(default_factory=dict)
     keys_twice: dict[int, Row | None] = field(default_factory=dict)
@@ -70,22 +76,31 @@ class Scope:
                 self.problems.add(place, "this name is bound already", name, "choose another name")
         return replace(self, binders={**self.binders, **dict.fromkeys(names, item)})
 
-    def value(self, text: str, place: str) -> Domain | NullableNode | None:
-        """What the single value is that a path names; None if it has problems (noted).
+    def value(self, text: str, place: str) -> Sequence[Domain | None]:
+        """What the single value may be that a path names, by branches; nothing if it has problems (noted).
 
-        A part that is an object, a list or free text is a value where it may be null: it compares with null.
+        A part that is an object, a list or free text is a value (None) where it may be null, or something
+        else in another branch of a union: it compares with null, and equals no scalar.
         """
         node = self._follow(text, place, stars=False, from_end=True)
-        if isinstance(node, NullableNode):
-            return None if id(node.inner) in self.facts.broken else node
         if node is None:
-            return None
-        return self._finite(node, text, place)
+            return []
+        finite, others = _finite_or_not(node)
+        if finite or isinstance(node, NullableNode):
+            unclear: list[SchemaNode] = [o for o in others if finite and isinstance(o, TextNode | FreeNode)]
+            if not unclear:
+                broken = any(id(inner) in self.facts.broken for inner in others)
+                return [] if broken else [*finite, *([None] if others else [])]
+            others = unclear
+        return self._no_value(others[0], text, place)
 
-    def fields(self, text: str, place: str) -> Domain | None:
-        """Domain of the values that a path names, all of one field."""
+    def fields(self, text: str, place: str) -> Sequence[Domain]:
+        """Domains of the values that a path names, by branches."""
         node = self._follow(text, place, stars=True, from_end=False)
-        return None if node is None else self._finite(node, text, place)
+        if node is None:
+            return []
+        finite, others = _finite_or_not(node)
+        return self._no_value(others[0], text, place) if others else finite
 
     def items(self, text: str, place: str) -> ArrayNode | None:
         """The list that a path names."""
@@ -95,35 +110,35 @@ class Scope:
         """The list that a path names, or one of several lists of one field."""
         return self._list(text, place, stars=True)
 
-    def text(self, text: str, place: str) -> FiniteNode | TextNode | None:
-        """The texts that a path names: free ones of bounded length without further rules, or finite ones."""
+    def texts(self, text: str, place: str) -> None:
+        """The texts that a path names: free ones without further rules, or such of a finite domain."""
         node = self._follow(text, place, stars=True, from_end=False)
-        inner = node.inner if isinstance(node, NullableNode) else node
-        if isinstance(inner, TextNode):
-            if inner.schema is None:
-                return inner
-            hint = "leave pattern and format out"
-            self.problems.refuse(place, "this text has rules of its own that cannot be combined", text, hint)
-        elif isinstance(inner, FiniteNode):
-            if inner.domain.code_type == "text" or len(inner.domain) == 0:
-                return inner
-            self.problems.add(place, "a text is needed", text)
-        elif inner is not None:
-            self._finite(inner, text, place)
-        return None
+        for inner in () if node is None else branches_of(node):
+            if isinstance(inner, TextNode):
+                if inner.schema is not None:
+                    hint = "leave pattern and format out"
+                    self.problems.refuse(place, "this text has rules of its own already", text, hint)
+            elif not isinstance(inner, FiniteNode):
+                self._no_value(inner, text, place)
+            elif inner.domain.code_type not in ("text", None):
+                self.problems.add(place, "a text is needed", text)
 
     def _list(self, text: str, place: str, *, stars: bool) -> ArrayNode | None:
         node = self._follow(text, place, stars=stars, from_end=False)
         if node is None:
             return None
-        inner = node.inner if isinstance(node, NullableNode) else node
-        if isinstance(inner, ArrayNode):
-            self.facts.touched.add(id(inner))
-            return inner
-        if isinstance(inner, FreeNode):
-            self._free(inner, text, place)
+        inner = list(branches_of(node))
+        lists = [one for one in inner if isinstance(one, ArrayNode)]
+        if self._is_free(inner, "array", text, place):
+            return None
+        if len(lists) > 1:
+            hint = "declare the relation in the models of the branches"
+            self.problems.refuse(place, "this names lists in several branches of a union", text, hint)
+        elif not lists:
+            self.problems.add(place, f"a list is needed, this is {_what(node)}", text)
         else:
-            self.problems.add(place, f"a list is needed, this is {_what(inner)}", text)
+            self.facts.touched.add(id(lists[0]))
+            return lists[0]
         return None
 
     def asked(self, what: Literal["len", "present"], text: str, place: str) -> None:
@@ -131,31 +146,29 @@ class Scope:
         node = self._follow(text, place, stars=False, from_end=False)
         if what == "present" or node is None:
             return
-        inner = node.inner if isinstance(node, NullableNode) else node
-        if not isinstance(inner, FiniteNode):
+        finite, others = _finite_or_not(node)
+        if others and not finite:
             self.items(text, place)
-        elif inner.domain.code_type != "text":
+        elif others or any(domain.code_type != "text" for domain in finite):
             self.problems.add(place, "a length is that of a list or a text", text)
 
-    def _finite(self, node: SchemaNode, text: str, place: str) -> Domain | None:
-        if isinstance(node, FiniteNode):
-            return node.domain
-        inner = node.inner if isinstance(node, NullableNode) else node
-        if isinstance(inner, FreeNode):
-            self._free(inner, text, place)
-        elif isinstance(inner, TextNode):
-            advice = _moment_hint(inner) or "list its values in an enum, or leave it out of relations"
+    def _no_value(self, node: SchemaNode, text: str, place: str) -> tuple[()]:
+        """Note why a part is no value that relations can compute with."""
+        if isinstance(node, FreeNode):
+            self._free(node, text, place)
+        elif isinstance(node, TextNode):
+            advice = _moment_hint(node) or "list its values in an enum, or leave it out of relations"
             self.problems.refuse(place, "free text has no finite domain", text, advice)
-        elif isinstance(inner, ArrayNode):
+        elif isinstance(node, ArrayNode):
             self.problems.add(place, "a value is needed, this is a list", text, "write '[*]' for every item")
         else:
             hint = (
-                self.problems.did_you_mean("", [p.name for p in inner.properties])
-                if isinstance(inner, ObjectNode)
+                self.problems.did_you_mean("", [p.name for p in node.properties])
+                if isinstance(node, ObjectNode)
                 else None
             )
-            self.problems.add(place, f"a value is needed, this is {_what(inner)}", text, hint)
-        return None
+            self.problems.add(place, f"a value is needed, this is {_what(node)}", text, hint)
+        return ()
 
     def _free(self, node: FreeNode, text: str, place: str) -> None:
         if id(node) in self.facts.broken:
@@ -192,49 +205,90 @@ class Scope:
         self, node: SchemaNode, segments: Sequence[Segment], path: FieldPath, place: str
     ) -> SchemaNode | None:
         for at, segment in enumerate(segments):
-            inner = node.inner if isinstance(node, NullableNode) else node
             above = shown(str(replace(path, segments=path.segments[:at])))
-            if isinstance(inner, FreeNode):
-                self._free(inner, str(path), place)
+            if not self._told_apart(node, above, place):
                 return None
+            inner = list(branches_of(node))
             if isinstance(segment, str):
-                found = self._property(inner, segment, above, at == 0 and path.root == "$", place)
+                names = [*self.binders] if at == 0 and path.root == "$" else []
+                found = self._property(inner, segment, names, above, path, place)
             else:
-                found = self._item(inner, segment, above, place)
-            if found is None:
+                found = self._item(inner, segment, above, path, place)
+            if not found:
                 return None
-            node = found
-        return node
+            node = found[0] if len(found) == 1 else UnionNode(found[0].pointer, tuple(found))
+        return node if self._told_apart(node, shown(str(path)), place) else None
+
+    def _told_apart(self, node: SchemaNode, above: str, place: str) -> bool:
+        """False, and noted, if relations could not tell which branch of a union a value takes."""
+        if not any(id(union) in self.facts.overlapping for union in unions_of(node)):
+            return True
+        self.problems.refuse(place, f"{above} is a union {SHARED_VALUES}", hint=TELL_APART)
+        return False
 
     def _property(
-        self, node: SchemaNode, name: str, above: str, first: bool, place: str
-    ) -> SchemaNode | None:
-        if not isinstance(node, ObjectNode):
-            self.problems.add(place, f"{above} is {_what(node)} and has no fields", name)
-            return None
-        names = self.facts.fields(node)
-        if name in names:
-            return names[name]
-        hint = self.problems.did_you_mean(name, [*names, *self.binders] if first else names)
-        self.problems.add(place, f"{above} has no field {name!r}", name, hint or _ROOTS_HINT)
-        return None
+        self, branches: list[SchemaNode], name: str, names: list[str], above: str, path: FieldPath, place: str
+    ) -> list[SchemaNode]:
+        """The property in the branches that have it; none if there is a problem (noted)."""
+        if self._is_free(branches, "object", str(path), place):
+            return []
+        objects = [node for node in branches if isinstance(node, ObjectNode)]
+        if not objects:
+            self.problems.add(place, f"{above} is {_what(*branches)} and has no fields", name)
+            return []
+        known = [self.facts.fields(node) for node in objects]
+        found = [fields[name] for fields in known if name in fields]
+        if not found:
+            every = dict.fromkeys([*(name for fields in known for name in fields), *names])
+            where = above if len(branches) == 1 else f"no branch of {above}"
+            verb = "has no field" if len(branches) == 1 else "has the field"
+            hint = self.problems.did_you_mean(name, every)
+            self.problems.add(place, f"{where} {verb} {name!r}", name, hint or _ROOTS_HINT)
+        return found
 
-    def _item(self, node: SchemaNode, segment: Segment, above: str, place: str) -> SchemaNode | None:
-        if not isinstance(node, ArrayNode):
+    def _is_free(self, branches: list[SchemaNode], wanted: str, text: str, place: str) -> bool:
+        """True, and noted, if a path would lead into a part that is left to the grammar library."""
+        free = [node for node in branches if isinstance(node, FreeNode)]
+        for node in free:
+            if len(branches) == 1 or node.schema.get("type", wanted) == wanted:
+                self._free(node, text, place)
+                return True
+        return False
+
+    def _item(
+        self, branches: list[SchemaNode], segment: Segment, above: str, path: FieldPath, place: str
+    ) -> list[SchemaNode]:
+        """The items of the branches that are lists; none if there is a problem (noted)."""
+        if self._is_free(branches, "array", str(path), place):
+            return []
+        lists = [node for node in branches if isinstance(node, ArrayNode)]
+        if not lists:
             value = "[*]" if segment is EVERY else segment
-            self.problems.add(place, f"{above} is {_what(node)}, not a list", value)
-            return None
-        self.facts.touched.add(id(node))
+            self.problems.add(place, f"{above} is {_what(*branches)}, not a list", value)
+            return []
+        self.facts.touched.update(map(id, lists))
         if isinstance(segment, int):
-            least, most = -node.max_items, node.max_items - 1
-            if not least <= segment <= most:
-                message = f"{above} has at most {node.max_items} items"
-                self.problems.add(place, message, segment, f"positions go from {least} to {most}")
-                return None
-        return node.item
+            longest = max(node.max_items for node in lists)
+            if not -longest <= segment < longest:
+                message = f"{above} has at most {longest} items"
+                hint = f"positions go from {-longest} to {longest - 1}"
+                self.problems.add(place, message, segment, hint)
+                return []
+        return [node.item for node in lists]
 
 
-def _what(node: SchemaNode) -> str:
+def _finite_or_not(node: SchemaNode) -> tuple[list[Domain], list[SchemaNode]]:
+    """The domains among the branches of a node, and the branches without one."""
+    inner = list(branches_of(node))
+    finite = [one.domain for one in inner if isinstance(one, FiniteNode)]
+    return finite, [one for one in inner if not isinstance(one, FiniteNode)]
+
+
+def _what(*nodes: SchemaNode) -> str:
+    return " or ".join(dict.fromkeys(_name(node) for node in nodes))
+
+
+def _name(node: SchemaNode) -> str:
     match node:
         case ObjectNode():
             return "an object"
@@ -247,7 +301,9 @@ def _what(node: SchemaNode) -> str:
         case FreeNode():
             return "a free value"
         case NullableNode():
-            return f"{_what(node.inner)} or null"
+            return f"{_name(node.inner)} or null"
+        case UnionNode():
+            return _what(*node.branches)
 
 
 def _moment_hint(node: TextNode) -> str | None:

@@ -11,6 +11,7 @@ Read here: references, unions with null, objects and lists; values are read in `
 
 from __future__ import annotations
 
+from typing import Literal
 from urllib.parse import unquote
 
 from factorspec_sdk.errors import JsonValue
@@ -25,6 +26,7 @@ from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_relations import read_goal, read_relation
 from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, FreeNode, ObjectNode, Property, SchemaNode
 from factorspec_sdk.wire.strings import length, read_string
+from factorspec_sdk.wire.unions import ReadUnion, union_of
 from factorspec_sdk.wire.vendor import object_vendor, ordered_names, vendor_of
 
 _DEFINITIONS = ("$defs", "definitions")
@@ -37,6 +39,7 @@ class SchemaReader:
     recursive: free node's id -> (node, name of the definition) of a reference into itself.
     broken: id -> node that stands where problems were found, so that all others are found too.
     definitions: name -> node of every definition that was read.
+    unions: all unions as they were read.
     orders: objects with the writing order of their properties.
     objective: what the root optimises, level by level.
     """
@@ -46,6 +49,7 @@ class SchemaReader:
         self.recursive: dict[int, tuple[FreeNode, str]] = {}
         self.broken: dict[int, FreeNode] = {}
         self.definitions: dict[str, SchemaNode] = {}
+        self.unions: list[ReadUnion] = []
         self.orders: list[tuple[Schema, list[str]]] = []
         self.objective: tuple[Goal, ...] = ()
         self._document = document
@@ -74,9 +78,10 @@ class SchemaReader:
             return None
         if "$ref" in schema:
             return self._reference(schema, place, depth)
-        for key in ("anyOf", "oneOf"):
-            if key in schema:
-                return self._union(schema, key, place, depth)
+        if "anyOf" in schema:
+            return self._union(schema, "anyOf", place, depth)
+        if "oneOf" in schema:
+            return self._union(schema, "oneOf", place, depth)
         if "allOf" in schema:
             return self._all_of(schema, place, depth)
         if "enum" in schema or "const" in schema:
@@ -90,7 +95,7 @@ class SchemaReader:
         if len(types) == 2 and "null" in types:
             (name,) = (name for name in types if name != "null")
             inner = self._of_type(name, schema, place, depth)
-            return None if inner is None else nullable(inner, place, self._limits, self._problems)
+            return None if inner is None else nullable(inner, place, self._limits)
         if len(types) == 1:
             return self._of_type(types[0], schema, place, depth)
         if types:
@@ -117,6 +122,11 @@ class SchemaReader:
             case _:
                 refuse_others(schema, {"type"}, f"type {name}", place, self._problems)
                 return FiniteNode(place, FALSE_TRUE if name == "boolean" else NULL_ONLY)
+
+    def target(self, node: FreeNode) -> SchemaNode | None:
+        """What a reference into a recursion refers to; None for other free parts."""
+        entry = self.recursive.get(id(node))
+        return None if entry is None else self.definitions.get(entry[1])
 
     # -- references and unions -------------------------------------------------------------------------
 
@@ -165,38 +175,38 @@ class SchemaReader:
             schema, allowed, f"a schema with {key}; move it into the schema there", place, self._problems
         )
 
-    def _union(self, schema: Schema, key: str, place: str, depth: int) -> SchemaNode | None:
+    def _union(
+        self, schema: Schema, key: Literal["anyOf", "oneOf"], place: str, depth: int
+    ) -> SchemaNode | None:
         branches = schema[key]
         below = pointer(place, key)
         if not isinstance(branches, list) or not branches:
             self._problems.add(below, f"{key} is a list of schemas", branches)
             return None
-        others = [(at, branch) for at, branch in enumerate(branches) if not _is_null(branch)]
-        outside = {k: v for k, v in schema.items() if k not in (key, VENDOR)}
+        outside = {k: v for k, v in schema.items() if k not in (key, VENDOR, "discriminator")}
         self._only_annotations({**outside, key: branches}, key, place)
-        if len(others) > 1 or len(branches) - len(others) > 1:
-            hint = "use one type, or null beside it"
-            self._problems.refuse(below, f"{key} is enforced only as [schema, null]", hint=hint)
+        if VENDOR in schema:
+            branches = self._with_vendor(schema, branches, place)
+        nodes = tuple(self.read(branch, f"{below}/{at}", depth + 1) for at, branch in enumerate(branches))
+        if any(id(node) in self.broken for node in nodes):
             return None
-        if not others:
-            return FiniteNode(place, NULL_ONLY)
-        at, branch = others[0]
-        if VENDOR in schema and isinstance(branch, dict):
-            branch = self._with_vendor(schema, branch, place)
-        inner = self.read(branch, f"{below}/{at}", depth + 1)
-        if len(branches) == 1:
-            return inner
-        return nullable(inner, place, self._limits, self._problems)
+        exclusive = key == "oneOf"
+        node = union_of(nodes, place, exclusive=exclusive, limits=self._limits, problems=self._problems)
+        if node is not None:
+            self.unions.append(ReadUnion(node, nodes, schema, key, place))
+        return node
 
-    def _with_vendor(self, schema: Schema, branch: Schema, place: str) -> Schema:
-        """A domain beside ``anyOf`` belongs to the branch that is not null."""
+    def _with_vendor(self, schema: Schema, branches: list[JsonValue], place: str) -> list[JsonValue]:
+        """The branches, the one that is not null with the domain that stands beside ``anyOf``."""
         vendor = vendor_of(schema, place, frozenset({"domain"}), self._problems)
         if not vendor:
-            return branch
-        if VENDOR in branch or "$ref" in branch:
+            return branches
+        others = [branch for branch in branches if not _is_null(branch)]
+        only = others[0] if len(others) == 1 else None
+        if not isinstance(only, dict) or VENDOR in only or "$ref" in only:
             self._problems.add(pointer(place, VENDOR), "write the domain into the schema that is not null")
-            return branch
-        return {**branch, VENDOR: vendor}
+            return branches
+        return [{**only, VENDOR: vendor} if branch is only else branch for branch in branches]
 
     def _all_of(self, schema: Schema, place: str, depth: int) -> SchemaNode | None:
         branches = schema["allOf"]
@@ -303,7 +313,7 @@ class SchemaReader:
             return None
         if most is not None:
             return ArrayNode(place, item, least or 0, most)
-        free = FreeNode(place, {})
+        free = FreeNode(place, {"type": "array"})
         self.open_lists[id(free)] = (free, item, least or 0, None)
         return free
 

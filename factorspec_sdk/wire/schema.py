@@ -9,6 +9,7 @@
     TextNode       a free string; quotes are ours, the inside is the model's
     FreeNode       any JSON value by a schema, delegated to the grammar library
     NullableNode   null or the inner node (used where the inner node has no finite domain)
+    UnionNode      one of several branches
 """
 
 from __future__ import annotations
@@ -93,4 +94,31 @@ class NullableNode:
     inner: SchemaNode
 
 
-SchemaNode = ObjectNode | ArrayNode | FiniteNode | TextNode | FreeNode | NullableNode
+@dataclass(frozen=True, slots=True)
+class UnionNode:
+    """One of two or more branches.
+
+    No JSON value fits two of them, or no relation stands in a branch and no path leads through the
+    union, so that it does not matter which branch a value takes.
+    """
+
+    pointer: str
+    branches: tuple[SchemaNode, ...]
+
+
+SchemaNode = ObjectNode | ArrayNode | FiniteNode | TextNode | FreeNode | NullableNode | UnionNode
+
+
+def children(node: SchemaNode) -> tuple[SchemaNode, ...]:
+    """The nodes directly below a node."""
+    match node:
+        case ObjectNode():
+            return tuple(known.node for known in node.properties)
+        case ArrayNode():
+            return (node.item,)
+        case NullableNode():
+            return (node.inner,)
+        case UnionNode():
+            return node.branches
+        case _:
+            return ()

@@ -36,7 +36,7 @@ from factorspec_sdk.relations.expressions import (
 )
 from factorspec_sdk.wire.places import Kind, Scope
 from factorspec_sdk.wire.problems import pointer
-from factorspec_sdk.wire.schema import NullableNode, Row
+from factorspec_sdk.wire.schema import Row
 
 Type = frozenset[Kind]
 
@@ -62,10 +62,8 @@ _DATE_HINT = 'write {"const": "2026-05-01", "type": "date"}'
 _TIME_HINT = 'write {"const": "09:30:00", "type": "time"}'
 
 
-def type_of_domain(domain: Domain | None) -> Type:
+def type_of_domain(domain: Domain) -> Type:
     """Types of a field's values."""
-    if domain is None:
-        return ANY
     if domain.code_type is not None:
         return frozenset({domain.code_type})
     assert isinstance(domain, EnumDomain)
@@ -74,8 +72,8 @@ def type_of_domain(domain: Domain | None) -> Type:
 
 def ref_type(path: str, scope: Scope, place: str) -> Type:
     """Types of the single value that a path names."""
-    found = scope.value(path, place)
-    return COMPOUND if isinstance(found, NullableNode) else type_of_domain(found)
+    domains = scope.value(path, place)
+    return ANY.union(*(COMPOUND if domain is None else type_of_domain(domain) for domain in domains))
 
 
 def type_of(expr: Expr, scope: Scope, place: str) -> Type:
@@ -119,11 +117,16 @@ def expect(found: Type, wanted: Type, message: str, scope: Scope, place: str) ->
         scope.problems.add(place, f"{message}, this is {_names(found)}")
 
 
+def field_type(path: str, scope: Scope, place: str) -> Type:
+    """Types of all fields that a path names."""
+    return ANY.union(*map(type_of_domain, scope.fields(path, place)))
+
+
 def fields_type(paths: Sequence[str], scope: Scope, place: str) -> Type:
     """Types of all fields that some paths name."""
     found: Type = ANY
     for at, path in enumerate(paths):
-        found |= type_of_domain(scope.fields(path, f"{place}/{at}"))
+        found |= field_type(path, scope, f"{place}/{at}")
     return found
 
 

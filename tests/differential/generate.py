@@ -18,11 +18,15 @@ KINDS = (
     "all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension",
     *VALUE_KINDS, *SCHEDULING_KINDS, *TEXT_KINDS,
 )  # fmt: skip
-TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext")
+TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext", "datetext")
 OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
 MODES = ("floor", "ceiling", "half_up", "half_even")
 TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
 Json = dict[str, Any]
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
 @dataclass
@@ -112,10 +116,53 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
                 shape.size += before
                 return {"anyOf": [inner, {"type": "null"}]}
             return inner
+        if depth < 2 and roll < 0.45:
+            return self._union(shape, path, depth)
         schema, leaf = self._scalar(path)
         shape.size *= len(leaf.values)
         shape.leaves.append(leaf)
         return schema
+
+    def _union(self, shape: Shape, path: str, depth: int) -> Json:
+        """Objects with a tag of their own, of which some share the names of fields; and sometimes null."""
+        made: list[Json] = []
+        shapes: list[Shape] = []
+        tags = [f"k{number}" for number in range(self.rng.choice([2, 2, 3]))]
+        for tag in tags:
+            shapes.append(Shape())
+            branch = self._object(shapes[-1], path, depth + 1, self.rng.randint(0, 2))
+            named = {"kind": {"const": tag}}
+            last = self.rng.random() < 0.3
+            branch["properties"] = (
+                {**branch["properties"], **named} if last else {**named, **branch["properties"]}
+            )
+            branch["required"].append("kind")
+            made.append(branch)
+        size = sum(inner.size for inner in shapes)
+        if self.rng.random() < 0.3:
+            made.append({"type": "null"})
+            size += 1
+        shape.size *= size
+        shape.leaves.append(Leaf(f"{path}.kind", "text", tags))
+        self._share(shape, shapes, [branch["properties"] for branch in made if "properties" in branch], path)
+        return {self.rng.choice(["oneOf", "anyOf"]): made}
+
+    def _share(self, shape: Shape, shapes: list[Shape], properties: list[Json], path: str) -> None:
+        """What relations can refer to: fields of one branch, and scalars of one type that several have."""
+        for name in dict.fromkeys(name for fields in properties for name in fields):
+            at = [number for number, fields in enumerate(properties) if name in fields]
+            below = [
+                [leaf for leaf in shapes[n].leaves if _is_below(leaf.path, f"{path}.{name}")] for n in at
+            ]
+            if len(at) == 1:
+                shape.leaves += below[0]
+                lists = shapes[at[0]].lists
+                shape.lists += [found for found in lists if _is_below(found[0], f"{path}.{name}")]
+            elif all(len(found) == 1 and found[0].path == f"{path}.{name}" for found in below):
+                scalars = [found[0] for found in below]
+                if len({leaf.type for leaf in scalars}) == 1:
+                    values = list(dict.fromkeys(value for leaf in scalars for value in leaf.values))
+                    shape.leaves.append(Leaf(scalars[0].path, scalars[0].type, values))
 
     def _list(self, shape: Shape, path: str, depth: int) -> Json:
         least = self.rng.randint(0, 2)
@@ -139,8 +186,12 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
 
     def _scalar(self, path: str) -> tuple[Json, Leaf]:
         kind = self.rng.choice(
-            ["int", "int", "int", "text", "text", "bool", "date", "time", "nullable", "nulltext"]
+            ["int", "int", "int", "text", "text", "bool", "date", "time", "nullable", "nulltext", "datetext"]
         )
+        if kind == "datetext":  # two scalar branches
+            date, leaf = self._moment(path, "date")
+            texts = ["never", "a"][: self.rng.randint(1, 2)]
+            return {"anyOf": [date, {"enum": texts}]}, Leaf(path, kind, [*leaf.values, *texts])
         if kind == "int":
             lo, step = self.rng.choice([-2, 0, 1, 9, 98, 998]), self.rng.choice([1, 1, 2, 5])
             hi = lo + step * self.rng.randint(0, 3)
@@ -191,6 +242,8 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         made: Json = {"const": value}
         if leaf.type in ("date", "time"):
             made["type"] = leaf.type
+        elif leaf.type == "datetext" and str(value)[0].isdigit() and self.rng.random() < 0.5:
+            made["type"] = "date"
         return made
 
     def _paths(self, shape: Shape, *types: str, least: int = 1) -> list[Leaf]:

@@ -11,7 +11,15 @@ from pydantic import BaseModel, Field, RootModel
 
 from factorspec_sdk.errors import UnsupportedKeyword
 from factorspec_sdk.wire import parse_document
-from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, FreeNode, NullableNode, ObjectNode, TextNode
+from factorspec_sdk.wire.schema import (
+    ArrayNode,
+    FiniteNode,
+    FreeNode,
+    NullableNode,
+    ObjectNode,
+    TextNode,
+    UnionNode,
+)
 
 
 class Color(enum.Enum):
@@ -92,6 +100,12 @@ FIELDS: dict[str, tuple[Any, type]] = {
         Annotated[list[Annotated[list[bool], Field(max_length=2)]], Field(max_length=2)],
         ArrayNode,
     ),
+    "union": (int | str, UnionNode),
+    "union_with_null": (int | str | None, NullableNode),
+    "union_of_values": (Literal["a", 1] | Annotated[int, Field(ge=5, le=7)] | None, FiniteNode),
+    "union_with_a_wide_range": (Annotated[int, Field(ge=0, le=10**6)] | Literal["all"], UnionNode),
+    "wide_optional_integer": (Annotated[int, Field(ge=0, le=10**6)] | None, UnionNode),
+    "union_of_models": (Address | list[int], UnionNode),
     "root_model": (RootModel[Literal[1, 2]], FiniteNode),
 }
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -99,7 +113,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "dictionary": (dict[str, int], "/additionalProperties"),
     "set": (set[int], "/uniqueItems"),
     "tuple": (tuple[int, str], "/prefixItems"),
-    "union": (int | str, "/anyOf"),
     "bytes": (bytes, "/format"),
     "duration": (datetime.timedelta, "/format"),
     "address_v6": (ipaddress.IPv6Address, "/format"),

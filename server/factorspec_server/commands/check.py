@@ -18,6 +18,7 @@ from factorspec_sdk.wire.schema import (
     ObjectNode,
     SchemaNode,
     TextNode,
+    UnionNode,
 )
 
 _SHOWN_VALUES = 8
@@ -75,6 +76,10 @@ def problems_of(node: SchemaNode, value: JsonValue, path: str) -> Iterator[Probl
         case NullableNode():
             if value is not None:
                 yield from problems_of(node.inner, value, path)
+        case UnionNode():
+            # of several branches the one that the value is closest to says what is wrong
+            found = (list(problems_of(branch, value, path)) for branch in node.branches)
+            yield from min(found, key=len)
         case FiniteNode():
             if node.domain.index(value) is None:
                 values = [node.domain.text(i) for i in range(min(len(node.domain), _SHOWN_VALUES))]

@@ -68,7 +68,8 @@ def strayed_lines(text: str, strayed: Strayed) -> Iterator[str]:
 def _values(domain: Domain, feasible: IndexSet) -> Iterator[str]:
     """Feasible values; runs of integers as ranges."""
     if isinstance(domain, BranchDomain):
-        yield from ("no" if index == 0 else "yes" for index in feasible)
+        names = ["no", "yes"] if domain.size == 2 else [f"branch {index}" for index in range(domain.size)]
+        yield from (names[index] for index in feasible)
     elif domain.integers is None:
         yield from (domain.text(index) for index in feasible)
     else:

@@ -15,10 +15,11 @@ from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
-    NullableNode,
     ObjectNode,
     SchemaNode,
     TextNode,
+    UnionNode,
+    children,
 )
 from factorspec_server.http.report import certificate_json
 
@@ -134,26 +135,33 @@ def _sized(spec: Spec, parts: tuple[Part, ...], compiled: CompiledSpec) -> SpecR
 
 
 def _parts(node: SchemaNode) -> Iterator[Part]:
+    if isinstance(node, ObjectNode):
+        for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
+            enforcement: Enforcement = "enforced" if relation.enforce else "validated only"
+            yield Part(pointer, f"relation {relation.name!r} ({relation.kind})", enforcement)
+    own = _own_part(node)
+    if own is not None:
+        yield own
+    for inner in children(node):
+        yield from _parts(inner)
+
+
+def _own_part(node: SchemaNode) -> Part | None:
     match node:
-        case ObjectNode():
-            for relation, pointer in zip(node.relations, node.relation_pointers, strict=True):
-                enforcement: Enforcement = "enforced" if relation.enforce else "validated only"
-                yield Part(pointer, f"relation {relation.name!r} ({relation.kind})", enforcement)
-            for part in node.properties:
-                yield from _parts(part.node)
         case ArrayNode():
-            yield Part(node.pointer, f"list of {node.min_items} to {node.max_items} items", "enforced")
-            yield from _parts(node.item)
+            return Part(node.pointer, f"list of {node.min_items} to {node.max_items} items", "enforced")
         case FiniteNode():
-            yield Part(node.pointer, f"one of {len(node.domain)} values", "enforced")
+            return Part(node.pointer, f"one of {len(node.domain)} values", "enforced")
         case TextNode():
             bound = "of any length" if node.max_length is None else f"of at most {node.max_length} characters"
             how: Enforcement = "enforced" if node.schema is None else "delegated"
-            yield Part(node.pointer, f"free text {bound}", how)
+            return Part(node.pointer, f"free text {bound}", how)
         case FreeNode():
-            yield Part(node.pointer, "free value by its JSON Schema", "delegated")
-        case NullableNode():
-            yield from _parts(node.inner)
+            return Part(node.pointer, "free value by its JSON Schema", "delegated")
+        case UnionNode():
+            return Part(node.pointer, f"one of {len(node.branches)} branches", "enforced")
+        case _:
+            return None
 
 
 def _certified(certificate: Certificate) -> str:
