@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from factorspec_sdk.errors import (
     BindingError,
+    BudgetSpent,
     ConnectionLost,
     DeclarationError,
     DocumentError,
@@ -125,8 +126,9 @@ __all__ = [
     # errors
     "FactorspecError", "Problem", "DeclarationError", "UnknownField", "TracingError", "UnsupportedField",
     "BindingError", "DocumentError", "UnsupportedKeyword", "RequestTooLarge", "InfeasibleError",
-    "EmptyDomain", "Unsatisfiable", "TokenLimitTooSmall", "TooLarge", "RecordError", "EngineError",
-    "NotEnforced", "MissingExtra", "ModelNotFound", "Overloaded", "Incomplete", "ConnectionLost",
+    "EmptyDomain", "Unsatisfiable", "TokenLimitTooSmall", "TooLarge", "BudgetSpent", "RecordError",
+    "EngineError", "NotEnforced", "MissingExtra", "ModelNotFound", "Overloaded", "Incomplete",
+    "ConnectionLost",
 ]  # fmt: skip
 
 _LAZY = {

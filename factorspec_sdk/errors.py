@@ -16,6 +16,7 @@
     │   ├── Unsatisfiable           the relations contradict each other (``conflict``: their names)
     │   ├── TokenLimitTooSmall      the shortest valid record needs more tokens
     │   └── TooLarge                proving feasibility exceeds the declared budget
+    │       └── BudgetSpent             .. in mid-record, and the request asked to abort then
     ├── RecordError             the record: it breaks its schema or relations
     └── EngineError             the operator: server, model or connection
         ├── NotEnforced             the server did not enforce the spec
@@ -200,6 +201,20 @@ class TooLarge(InfeasibleError):
     """Proving feasibility exceeds the declared budget of states, slots or time."""
 
     code = "too_large"
+
+
+class BudgetSpent(TooLarge):
+    """A budget ended while a record was written, and the request asked to abort rather than to narrow.
+
+    Attributes:
+        partial: the text written so far; it begins valid records, but is none.
+    """
+
+    code = "budget_spent"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), *, partial: str = "") -> None:
+        self.partial = partial
+        super().__init__(message, problems)
 
 
 class RecordError(FactorspecError):

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel
 
-from factorspec_sdk.client.exchange import Exchange, Message, Options
+from factorspec_sdk.client.exchange import Exchange, Message, OnBudget, Options
 from factorspec_sdk.client.local import local_engine
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.transport import AsyncTransport, Transport
@@ -83,6 +83,7 @@ class Client:
         top_p: float = 1.0,
         seed: int | None = None,
         origins: bool = False,
+        on_budget: OnBudget = "narrow",
     ) -> Result[T]:
         """A valid record.
 
@@ -94,6 +95,8 @@ class Client:
             top_p: share of probability that is kept when sampling.
             seed: of the sampling noise; None lets the server draw one.
             origins: report where each token came from.
+            on_budget: where the budget for proving feasibility ends in mid-record: ``narrow`` goes on among
+                the values that are proven (``report.exact`` is False), ``abort`` raises ``BudgetSpent``.
 
         Raises:
             DeclarationError: the model cannot be sent.
@@ -112,6 +115,7 @@ class Client:
             top_p=top_p,
             seed=seed,
             origins=origins,
+            on_budget=on_budget,
         )
         exchange = Exchange.of(record, messages, options)
         started = perf_counter()
@@ -164,6 +168,7 @@ class AsyncClient:
         top_p: float = 1.0,
         seed: int | None = None,
         origins: bool = False,
+        on_budget: OnBudget = "narrow",
     ) -> Result[T]:
         """A valid record; arguments and errors as for ``Client.generate``. Cancelling drops the request."""
         if self._model is None:
@@ -175,6 +180,7 @@ class AsyncClient:
             top_p=top_p,
             seed=seed,
             origins=origins,
+            on_budget=on_budget,
         )
         exchange = Exchange.of(record, messages, options)
         started = perf_counter()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from factorspec_sdk import errors
 from factorspec_sdk.errors import (
+    BudgetSpent,
     DocumentError,
     EngineError,
     FactorspecError,
@@ -56,8 +57,8 @@ def _made(
             token_limit=limit if isinstance(limit, int) else 0,
             shortest=shortest if isinstance(shortest, int) else None,
         )
-    if kind is Incomplete:
-        return Incomplete(text, problems, partial=str(body.get("partial", "")))
+    if kind is Incomplete or kind is BudgetSpent:
+        return kind(text, problems, partial=str(body.get("partial", "")))
     return kind(text, problems)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -18,6 +18,8 @@ from factorspec_sdk.wire import Spec
 
 T = TypeVar("T", bound=BaseModel)
 Message = Mapping[str, str]
+#: what the server does where a budget ends in mid-record
+OnBudget = Literal["narrow", "abort"]
 
 _REPORT = TypeAdapter(Report)
 _USAGE = TypeAdapter(Usage)
@@ -34,6 +36,7 @@ class Options:
         top_p: share of probability that is kept when sampling.
         seed: of the sampling noise; None lets the server draw one.
         origins: ask where each token came from.
+        on_budget: where a budget ends in mid-record, go on among proven values, or abort.
     """
 
     model: str
@@ -42,6 +45,7 @@ class Options:
     top_p: float = 1.0
     seed: int | None = None
     origins: bool = False
+    on_budget: OnBudget = "narrow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,11 @@ class Exchange(Generic[T]):
             body["max_tokens"] = options.max_tokens
         if options.seed is not None:
             body["seed"] = options.seed
-        if options.origins:
-            body["factorspec"] = {"origins": True}
+        wishes: JsonObject = {"origins": True} if options.origins else {}
+        if options.on_budget != "narrow":
+            wishes["on_budget"] = options.on_budget
+        if wishes:
+            body["factorspec"] = wishes
         return cls(record, spec, body)
 
     def result(self, answer: JsonObject, time_s: float) -> Result[T]:

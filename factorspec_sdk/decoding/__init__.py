@@ -3,6 +3,16 @@
 from factorspec_sdk.decoding.decoder import Decoder
 from factorspec_sdk.decoding.plan import Choice, GuessPolicy, Plan
 from factorspec_sdk.decoding.report import Origin, Report
-from factorspec_sdk.decoding.session import Session, SessionState
+from factorspec_sdk.decoding.session import OnBudget, Session, SessionState
 
-__all__ = ["Choice", "Decoder", "GuessPolicy", "Origin", "Plan", "Report", "Session", "SessionState"]
+__all__ = [
+    "Choice",
+    "Decoder",
+    "GuessPolicy",
+    "OnBudget",
+    "Origin",
+    "Plan",
+    "Report",
+    "Session",
+    "SessionState",
+]

@@ -12,7 +12,7 @@ from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.search import shortest
-from factorspec_sdk.decoding.session import Session
+from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.errors import TokenLimitTooSmall
 from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Program
@@ -68,29 +68,33 @@ class Decoder:
         self.start = self.opener.start()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 
-    def session(self, token_limit: int | None = None) -> Session:
+    def session(self, token_limit: int | None = None, *, on_budget: OnBudget = "narrow") -> Session:
         """A new record.
 
         Args:
             token_limit: most tokens of the record; None: any number.
+            on_budget: what the session does where a budget ends in mid-record: go on among the values that
+                are proven (the report says ``exact: False``), or raise ``BudgetSpent``.
 
         Raises:
             TokenLimitTooSmall: no valid record fits.
         """
-        if token_limit is None:
-            return Session(self, None, None)
-        if self.most_bytes <= token_limit:
-            return Session(self, token_limit, None)
+        if token_limit is None or self.most_bytes <= token_limit:
+            return Session(self, token_limit, None, on_budget)
+        return Session(self, token_limit, self._narrowing(token_limit), on_budget)
+
+    def _narrowing(self, token_limit: int) -> TokenLimit:
+        """The rule of a limit that matters. Raises TokenLimitTooSmall."""
         start = Opening(self.feasibility.start(), self.program.start, NOTHING_HELD)
         # Whatever is chosen fits, or some choice does; the second takes longer to find out.
         if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
-            return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit))
+            return TokenLimit(self.opener, self.bounds, token_limit)
         if self.bounds.least(start) > token_limit:
             raise self._too_small(start, token_limit)
         found = shortest(self.opener, self.bounds, self.start, token_limit)
         if found.tokens is None:
             raise self._too_small(start, token_limit)
-        return Session(self, token_limit, TokenLimit(self.opener, self.bounds, token_limit, found.tokens))
+        return TokenLimit(self.opener, self.bounds, token_limit, found.tokens)
 
     def shortest(self, max_steps: int = 4_000) -> int | None:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""

@@ -134,12 +134,13 @@ class Opener:
         if isinstance(node, Literal):
             return [self._walk(at.held, source, _LITERAL)]
         feasible = self.feasibility.values(at.state, node.slot)
-        cut: list[Hypothesis | Opening] = [] if feasible.complete else [NARROWED]
         if isinstance(node, Branch):
-            return self._open_branch(at, source, feasible) + cut
-        if site.integers is not None and len(feasible) > _LISTED_INTEGERS and self._walks_numbers:
-            return [self._open_number(at, source, feasible), *cut]
-        return [self._walk(at.held, source, feasible), *cut]
+            out = self._open_branch(at, source, feasible)
+        elif site.integers is not None and len(feasible) > _LISTED_INTEGERS and self._walks_numbers:
+            out = [self._open_number(at, source, feasible)]
+        else:
+            out = [self._walk(at.held, source, feasible)]
+        return out if feasible.complete else [*out, NARROWED]
 
     def table(self, site: Site, held: Held, feasible: IndexSet) -> RowTable:
         """The sorted rows of the feasible candidates. Cached.

@@ -22,12 +22,15 @@ from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.plan import Choice, GuessPolicy, Plan
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
+from factorspec_sdk.errors import BudgetSpent
 from factorspec_sdk.tokens import Allowed
 
 if TYPE_CHECKING:
     from factorspec_sdk.decoding.decoder import Decoder
 
 SessionState = Literal["open", "complete", "refused"]
+#: what a session does where a budget leaves out values: go on among the proven ones, or raise
+OnBudget = Literal["narrow", "abort"]
 
 
 class _Mark(NamedTuple):
@@ -41,12 +44,20 @@ class Session:
     Attributes:
         decoder: the compiled spec.
         token_limit: most tokens of the record, or None.
+        on_budget: ``abort`` raises ``BudgetSpent`` from any method that meets a mask cut by a budget.
     """
 
-    def __init__(self, decoder: Decoder, token_limit: int | None, narrowing: TokenLimit | None) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        token_limit: int | None,
+        narrowing: TokenLimit | None,
+        on_budget: OnBudget = "narrow",
+    ) -> None:
         """Use ``Decoder.session``."""
         self.decoder = decoder
         self.token_limit = token_limit
+        self.on_budget = on_budget
         self._narrowing = narrowing
         self._tokens: list[int] = []
         self._origins: list[Origin] = []
@@ -174,14 +185,20 @@ class Session:
     def _current_run(self) -> Run:
         if self._run is None:
             mark = self._marks[-1]
-            before = self._tokens[: mark.position]
-            self._run = run_from(self.decoder.opener, mark.hypotheses, before, self._narrowing)
+            self._run = self._run_from(mark.hypotheses, self._tokens[: mark.position])
         return self._run
 
     def _run_after(self, run: Run, tokens: list[int]) -> Run:
         """The run after the choice of the last of ``tokens``, which follows ``run``."""
-        opener = self.decoder.opener
-        return run_from(opener, opener.advance(run.after, tokens[-1]), tokens, self._narrowing)
+        return self._run_from(self.decoder.opener.advance(run.after, tokens[-1]), tokens)
+
+    def _run_from(self, hypotheses: Hypotheses, before: list[int]) -> Run:
+        run = run_from(self.decoder.opener, hypotheses, before, self._narrowing)
+        if self.on_budget == "abort" and (NARROWED in hypotheses or NARROWED in run.after):
+            raise BudgetSpent(
+                "the budget ended in mid-record, and the request asks to abort", partial=self.text
+            )
+        return run
 
     def _commit_one(self, token: int) -> bool:
         run = self._current_run()

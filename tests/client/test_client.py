@@ -27,6 +27,7 @@ from factorspec_sdk.client import (
 )
 from factorspec_sdk.client.error_answer import error_from_body
 from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.graph.cp import component as tier
 from factorspec_server.http.in_process import InProcessEngine
 from factorspec_server.settings import ServerSettings
 from tests.server.http.serving import SteppedModel, running, served_model, serving
@@ -151,6 +152,34 @@ def test_a_token_limit_too_small_says_how_much_it_takes(client: Client) -> None:
         client.generate(BOUND, "Short.", max_tokens=caught.value.shortest).report.tokens
         <= caught.value.shortest
     )
+
+
+class Box(BaseModel):
+    width: Annotated[int, Field(ge=1, le=100_000)]
+    height: Annotated[int, Field(ge=1, le=100_000)]
+    area: Annotated[int, Field(ge=1, le=100_000)]
+
+    @records.relation("area")
+    def is_product(self) -> bool:
+        return self.width * self.height == self.area
+
+
+@records.le("width", 90_000, name="narrow")
+class OtherBox(Box):
+    """Another spec, of which nothing is remembered."""
+
+
+def test_a_budget_that_ends_in_mid_record_narrows_or_aborts(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.generate(Box, "A box.", temperature=1.0, seed=1).report.exact
+    monkeypatch.setattr(tier, "SLOT_LIMIT", 0.0)  # only witnesses are left
+    result = client.generate(OtherBox, "A box.", temperature=1.0, seed=1)
+    assert result.value.width * result.value.height == result.value.area
+    assert not result.report.exact
+    with pytest.raises(errors.BudgetSpent) as caught:
+        client.generate(OtherBox, "A box.", temperature=1.0, seed=1, on_budget="abort")
+    assert result.text.startswith(caught.value.partial)
 
 
 def test_the_models_own_validation_runs_as_well(client: Client) -> None:
@@ -305,6 +334,7 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
         errors.Unsatisfiable("no", [errors.Problem("/r/0", "x")], conflict=["a", "b"], minimal=False),
         errors.TokenLimitTooSmall("no", token_limit=3, shortest=9),
         errors.TooLarge("no"),
+        errors.BudgetSpent("no", partial='{"a": 1'),
         errors.Overloaded("later"),
     ],
 )

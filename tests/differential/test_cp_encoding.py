@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,7 @@ from factorspec_sdk.graph.unroll import Unrolled, unroll
 from factorspec_sdk.wire import parse_document
 from tests.differential.generate import document
 from tests.differential.test_feasibility import PAIRS
+from tests.graph.documents import integer, record
 
 RESIDUALS_ONLY = Families({}, {}, {}, families.FAMILIES.any_value, families.FAMILIES.any_condition)
 
@@ -26,10 +28,10 @@ def components(doc: dict[str, object]) -> Iterator[tuple[Group, Unrolled, NodeSt
     """Each component of a document that has records, with its solutions by brute force."""
     spec = parse_document(doc)
     unrolled, store = unroll(spec.root), NodeStore()
-    records = [dict(record.decisions) for record in all_records(spec, lay_out(unrolled))]
-    if records:
+    found = [dict(one.decisions) for one in all_records(spec, lay_out(unrolled))]
+    if found:
         for group in connect(lower_relations(unrolled, store), unrolled):
-            solutions = {tuple(record.get(slot, -1) for slot in group.slots) for record in records}
+            solutions = {tuple(one.get(slot, -1) for slot in group.slots) for one in found}
             yield group, unrolled, store, solutions
 
 
@@ -77,6 +79,28 @@ def test_solutions_equal_brute_force_for_every_pair_of_kinds(pair: tuple[str, st
 @pytest.mark.parametrize("kinds", [families.FAMILIES, RESIDUALS_ONLY], ids=["by class", "by residuals"])
 def test_solutions_equal_brute_force_on_mixed_specs(kinds: Families) -> None:
     assert sum(compare(document(910_000 + n, None, 60), kinds) for n in range(150)) > 200
+
+
+@pytest.mark.parametrize("mode", ["floor", "ceiling", "half_up", "half_even"])
+def test_divisions_equal_brute_force(mode: str) -> None:
+    """Both signs of both operands, zero and null among them."""
+    rng = random.Random(mode)
+    for _ in range(60):
+        least, divisor = rng.randint(-8, 3), rng.randint(-4, 2)
+        fields = {
+            "a": perhaps_null(rng, integer(least, least + rng.randint(0, 9))),
+            "b": perhaps_null(rng, integer(divisor, divisor + rng.randint(0, 4))),
+            "q": integer(-9, 9),
+        }
+        by = rng.choice([{"ref": "$.b"}, {"const": rng.choice([-3, -2, -1, 1, 2, 3, 4])}])
+        made = rng.choice([{"op": "quotient", "mode": mode}, {"op": "rounded", "mode": mode}, {"op": "mod"}])
+        left = {**made, "args": [{"ref": "$.a"}, by]}
+        op = rng.choice(["eq", "le", "ne"])
+        compare(record(fields, [{"kind": "intension", "expr": {"op": op, "args": [left, {"ref": "$.q"}]}}]))
+
+
+def perhaps_null(rng: random.Random, schema: dict[str, object]) -> dict[str, object]:
+    return schema if rng.random() < 0.5 else {"anyOf": [schema, {"type": "null"}]}
 
 
 def test_optima_equal_brute_force() -> None:

@@ -215,8 +215,11 @@ def test_report_says_what_is_enforced_and_how(spec: str) -> None:
     assert how["/properties/weight"] == "delegated"
     assert facts["satisfiable"] is True
     assert ["low", 501] in facts["widest"]
-    assert sorted(component["relations"] for component in facts["components"]) == [["once"], ["rising"]]
-    assert "satisfiable: yes" in lines(run("report", spec))
+    tiers = {tuple(one["relations"]): (one["tier"], one["exact"]) for one in facts["components"]}
+    assert tiers == {("once",): ("search", True), ("rising",): ("sets", True)}
+    told = lines(run("report", spec))
+    assert "satisfiable: yes" in told
+    assert any("by sets of numbers: rising" in line for line in told)
 
 
 def test_report_names_a_conflict(tmp_path: Path) -> None:

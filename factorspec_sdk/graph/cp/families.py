@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from factorspec_sdk.graph.cp import encode_logic, encode_numbers, encode_sequences, encode_tables
+from factorspec_sdk.graph.cp import (
+    encode_division,
+    encode_logic,
+    encode_numbers,
+    encode_sequences,
+    encode_tables,
+)
 from factorspec_sdk.graph.cp.encode_residuals import condition_by_residuals, value_by_residuals
 from factorspec_sdk.graph.cp.encoder import Families
 
 FAMILIES = Families(
-    values=dict((*encode_logic.VALUES, *encode_numbers.VALUES, *encode_tables.VALUES)),
+    values=dict(
+        (
+            *encode_division.VALUES,
+            *encode_logic.VALUES,
+            *encode_numbers.VALUES,
+            *encode_tables.VALUES,
+        )
+    ),
     conditions=dict(
         (
             *encode_logic.CONDITIONS,

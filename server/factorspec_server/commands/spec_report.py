@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from factorspec_sdk.errors import InfeasibleError, JsonValue, Problem, Unsatisfiable
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
+from factorspec_sdk.graph.components import Tier
 from factorspec_sdk.graph.objective import Certificate
 from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.schema import (
@@ -25,6 +26,7 @@ from factorspec_server.http.report import certificate_json
 
 Enforcement = Literal["enforced", "delegated", "validated only"]
 _WIDEST = 5
+_TIERS: Mapping[Tier, str] = {"search": "by search", "sets": "by sets of numbers", "cp_sat": "by CP-SAT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ComponentSize:
-    """One independent group of relations."""
+    """One independent group of relations. ``tier``: how it is decided; ``exact``: no budget cut it so far."""
 
     relations: tuple[str, ...]
     num_slots: int
     log10_assignments: float
+    tier: Tier
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ class SpecReport:
         for component in self.components:
             names = ", ".join(component.relations) or "(no relations)"
             size = f"up to 10^{component.log10_assignments:.1f} assignments"
-            yield f"  together: {component.num_slots} decisions, {size}: {names}"
+            how = _TIERS[component.tier] + ("" if component.exact else ", not exact")
+            yield f"  together: {component.num_slots} decisions, {size}, {how}: {names}"
         for certificate in self.objective:
             yield f"  objective: {_certified(certificate)}"
         yield "satisfiable: yes"
@@ -120,8 +125,10 @@ def _sized(spec: Spec, parts: tuple[Part, ...], compiled: CompiledSpec) -> SpecR
             relations=tuple(dict.fromkeys(factor.origin.label for factor in group.factors)),
             num_slots=len(group.slots),
             log10_assignments=sum(math.log10(len(slots[slot].domain)) for slot in group.slots),
+            tier=component.tier,
+            exact=component.exact,
         )
-        for group in compiled.groups
+        for group, component in zip(compiled.groups, compiled.feasibility.components, strict=True)
     )
     return SpecReport(
         spec.hash,
@@ -187,6 +194,8 @@ def _component_json(component: ComponentSize) -> JsonValue:
         "relations": [*component.relations],
         "slots": component.num_slots,
         "log10_assignments": round(component.log10_assignments, 3),
+        "tier": component.tier,
+        "exact": component.exact,
     }
 
 

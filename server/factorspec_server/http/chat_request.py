@@ -106,11 +106,17 @@ class _StreamOptions(BaseModel):
 
 
 class Wishes(BaseModel):
-    """The vendor field ``factorspec`` of a request: what the answer's report should hold."""
+    """The vendor field ``factorspec`` of a request.
+
+    Attributes:
+        origins: the report says where each token came from.
+        on_budget: where a budget ends in mid-record, go on among proven values, or abort with an error.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     origins: bool = False
+    on_budget: Literal["narrow", "abort"] = "narrow"
 
 
 class ChatRequest(BaseModel):

@@ -11,7 +11,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 
-from factorspec_sdk.decoding import Session
+from factorspec_sdk.decoding import OnBudget, Session
 from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
 from factorspec_server.drafting import drafting_policy
 from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling
@@ -87,7 +87,8 @@ class ChatService:
         document = chat.schema_document
         if document is not None:
             compiled, was_cached = self.compiler.compile(document)
-            limit, session = _session(compiled, limit, limit if chat.token_limit else room)
+            most = limit if chat.token_limit else room
+            limit, session = _session(compiled, limit, most, chat.factorspec.on_budget)
         request = Request(
             prompt_ids=prompt_ids,
             token_limit=limit,
@@ -167,14 +168,14 @@ def usage_of(completion: Completion) -> dict[str, JsonValue]:
     return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
 
 
-def _session(compiled: CompiledSpec, limit: int, most: int) -> tuple[int, Session]:
+def _session(compiled: CompiledSpec, limit: int, most: int, on_budget: OnBudget) -> tuple[int, Session]:
     """A session under ``limit``, or under ``most`` where the shortest record needs more than ``limit``."""
     try:
-        return limit, compiled.decoder.session(limit)
+        return limit, compiled.decoder.session(limit, on_budget=on_budget)
     except TokenLimitTooSmall:
         if most <= limit:
             raise
-        return most, compiled.decoder.session(most)
+        return most, compiled.decoder.session(most, on_budget=on_budget)
 
 
 def _sampling(chat: ChatRequest) -> Sampling:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from factorspec_sdk.errors import (
+    BudgetSpent,
     DocumentError,
     EngineError,
     FactorspecError,
@@ -116,7 +117,7 @@ def _attributes(error: FactorspecError) -> Mapping[str, JsonValue]:
         return {"token_limit": error.token_limit, "shortest": error.shortest}
     if isinstance(error, ContextTooLong):
         return {"num_tokens": error.num_tokens, "max_positions": error.max_positions}
-    if isinstance(error, Incomplete):
+    if isinstance(error, Incomplete | BudgetSpent):
         return {"partial": error.partial}
     return {}
 
