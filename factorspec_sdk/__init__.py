@@ -47,8 +47,10 @@ from factorspec_sdk.records import (
     bind,
     both,
     check,
+    circuit,
     const,
     count,
+    cumulative,
     days,
     document,
     either,
@@ -108,7 +110,7 @@ __all__ = [
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
     "same_length", "slide", "substring_of", "sum_of", "table",
     # scheduling kinds, and what they are made of
-    "no_overlap", "task", "since", "look_up",
+    "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from factorspec_sdk.automata.linear import Linear, linear
-from factorspec_sdk.automata.nodes import Code, Condition, Known, Mark, NodeStore, SlotValue, ValueNode
+from factorspec_sdk.automata.items import Item, end_slot
+from factorspec_sdk.automata.nodes import Code, Condition, Known, Mark, NodeStore, SlotValue
 from factorspec_sdk.automata.spans import INFINITE, Gap, mask_outside, room_between
 from factorspec_sdk.automata.travel import Place, Travel, place_of
 from factorspec_sdk.fields.domains import Domain
@@ -42,60 +42,6 @@ class Agenda:
     def direct(self, start: Place, end: Place) -> int | None:
         """Time of the direct way."""
         return 0 if self.travel is None else self.travel.time(start, end)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An item that is not settled.
-
-    number: its position in writing order. length: end less start. place: a known null where places do not
-    matter. firm: where one of its times is written, it takes place for sure.
-    """
-
-    number: int
-    start: ValueNode
-    end: ValueNode
-    length: ValueNode
-    place: ValueNode
-    firm: bool
-    slots: int
-
-    @property
-    def certain(self) -> bool:
-        """True if it takes place for sure."""
-        return self.start.definite and self.end.definite
-
-    @property
-    def least_length(self) -> int:
-        """Lower bound of its length."""
-        return max(self.length.lo or 0, 0)
-
-    def assign(self, slot: int, index: int, code: Code) -> Item:
-        """The item after ``slot`` took ``code``."""
-        return self._with(
-            self.start.assign(slot, index, code),
-            self.end.assign(slot, index, code),
-            self.length.assign(slot, index, code),
-            self.place.assign(slot, index, code),
-        )
-
-    def moved(self, shift: int) -> Item:
-        """The item on the slots whose numbers are higher by ``shift``."""
-        return self._with(
-            self.start.moved(shift), self.end.moved(shift), self.length.moved(shift), self.place.moved(shift)
-        )
-
-    def _with(self, start: ValueNode, end: ValueNode, length: ValueNode, place: ValueNode) -> Item:
-        slots = start.slots | end.slots | place.slots
-        return Item(self.number, start, end, length, place, self.firm, slots)
-
-
-def item(
-    store: NodeStore, number: int, start: ValueNode, end: ValueNode, place: ValueNode, *, firm: bool
-) -> Item:
-    """An item before anything is read."""
-    slots = start.slots | end.slots | place.slots
-    return Item(number, start, end, linear(store, [(end, 1), (start, -1)]), place, firm, slots)
 
 
 class Block(NamedTuple):
@@ -146,12 +92,9 @@ class NoOverlap(Condition):
 
     def _allowed_ends(self, one: Item, slot: int, domain: Domain) -> int | None:
         """Values of the slot that is all that its end hangs on, where the start is known."""
-        term, base, end = one.end, 0, one.end
-        if isinstance(end, Linear) and not end.poison and len(end.terms) == 1 and end.terms[0][1] == 1:
-            term, base = end.terms[0][0], end.constant
         assert isinstance(one.start, Known)
-        start = one.start.number
-        if not isinstance(term, SlotValue) or term.slot != slot or start is None:
+        start, base = one.start.number, end_slot(one.end, slot)
+        if base is None or start is None:
             return None
         return mask_outside(domain, [_ending(self.agenda, one, start, b) for b in self.blocks], base)
 
@@ -179,9 +122,9 @@ def _ending(agenda: Agenda, one: Item, start: int, block: Block) -> Gap:
 
 def _ways(agenda: Agenda, one: Item, block: Block) -> tuple[int | None, int | None]:
     """Least time from the item to the block, and from the block to it."""
-    if not isinstance(one.place, Known):
+    if not isinstance(one.detail, Known):
         return 0, 0
-    place = place_of(one.place.code)
+    place = place_of(one.detail.code)
     return agenda.least(place, block.first), agenda.least(block.last, place)
 
 
@@ -192,7 +135,7 @@ def no_overlap(
     kept: list[Item] = []
     all_blocks = list(blocks)
     for one in items:
-        block = _settled(one)
+        block = _block(one)
         if block is Mark.MISSING:
             return store.false
         if block is Mark.UNKNOWN:
@@ -224,14 +167,12 @@ def _joined(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list[B
     return blocks if kept or _is_sequence(agenda, blocks) else None
 
 
-def _settled(one: Item) -> Block | Mark:
+def _block(one: Item) -> Block | Mark:
     """The item as a block; MISSING: it breaks the relation, ABSENT: it is left out, UNKNOWN: it is open."""
-    start, end, place = one.start, one.end, one.place
-    for time, other in ((start, end), (end, start)):
-        if isinstance(time, Known) and time.number is None:
-            if Mark.MISSING in (time.code, other.code if isinstance(other, Known) else None):
-                return Mark.MISSING
-            return Mark.UNKNOWN if other.may_miss else Mark.ABSENT
+    mark = one.left_out
+    if mark is not None:
+        return mark
+    start, end, place = one.start, one.end, one.detail
     if not (isinstance(start, Known) and isinstance(end, Known) and isinstance(place, Known)):
         return Mark.UNKNOWN
     assert start.number is not None and end.number is not None

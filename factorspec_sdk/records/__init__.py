@@ -22,7 +22,9 @@ from factorspec_sdk.records.checking import check
 from factorspec_sdk.records.declarations import Condition, Declaration, const
 from factorspec_sdk.records.decorators import (
     all_different,
+    circuit,
     count,
+    cumulative,
     element,
     eq,
     ge,
@@ -56,7 +58,7 @@ __all__ = [
     "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
     "same_length", "slide", "substring_of", "sum_of", "table",
     # scheduling kinds, and what they are made of
-    "no_overlap", "task", "since", "look_up",
+    "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields
     "eq", "ne", "lt", "le", "gt", "ge", "one_of", "both", "either", "not_", "const",
     "Condition", "Declaration",

@@ -11,7 +11,7 @@ from factorspec_sdk.records.declarations import Condition, Declaration, Side
 from factorspec_sdk.records.kinds import AllDifferent, Count, Element, Intension, Ordered, Slide, SumOf
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param
-from factorspec_sdk.records.scheduling import Keyed, NoOverlap, SetOut, Task, TaskSide
+from factorspec_sdk.records.scheduling import Circuit, Cumulative, Keyed, NoOverlap, SetOut, Task, TaskSide
 from factorspec_sdk.records.terms import ComparisonName
 from factorspec_sdk.records.text_kinds import SubstringOf
 
@@ -159,6 +159,41 @@ def no_overlap(
     """
     shared = Task(None, start, end, duration, place)
     return NoOverlap(tasks, shared, travel, since, booked, name, why, in_order=in_order, enforce=enforce)
+
+
+def cumulative(
+    *tasks: str | Task,
+    capacity: Side,
+    start: TaskSide | None = None,
+    end: TaskSide | None = None,
+    duration: TaskSide | None = None,
+    demand: TaskSide | None = None,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """At no moment do the items that run take more than a capacity; each takes 1 unless ``demand`` is given.
+
+    ``cumulative("shifts", start="begins", end="ends", demand="desks", capacity=4)``; tasks as in
+    ``no_overlap``.
+    """
+    shared = Task(None, start, end, duration, demand=demand)
+    return Cumulative(tasks, shared, capacity, name, why, enforce=enforce)
+
+
+def circuit(
+    *paths: str,
+    start: int = 0,
+    loops: bool = False,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """Each field names the position that follows its own: together they visit every position and return.
+
+    Positions count from ``start``; ``loops``: a position that names itself is not visited.
+    """
+    return Circuit(paths, start, name, why, loops=loops, enforce=enforce)
 
 
 def one_of(

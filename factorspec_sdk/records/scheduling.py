@@ -8,6 +8,7 @@ from typing import Protocol
 
 from factorspec_sdk.records.conditions import inline_rows, side_text
 from factorspec_sdk.records.declarations import Declaration, Scope, Side
+from factorspec_sdk.records.kinds import OverPaths
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import InlineTable, Param, ParamTable, Template
 from factorspec_sdk.records.terms import Term
@@ -143,6 +144,8 @@ class NoOverlap(Scheduled):
             "kind": "no_overlap",
             "tasks": self.built(scope, places=self.travel is not None, demands=False),
         }
+        if any(task.demand is not None for task in self.tasks):
+            scope.fail("demand", "no_overlap knows no demands", "use cumulative")
         if self.travel is None and any(task.place is not None for task in self.tasks):
             scope.fail("place", "places are named, but no travel times", "give travel=")
         if self.travel is not None:
@@ -162,6 +165,70 @@ class NoOverlap(Scheduled):
             place = scope.side(set_out.place)
             made["place"] = place.template if place is not None else None
         return made
+
+
+class Cumulative(Scheduled):
+    """Items that run at the same time share a capacity."""
+
+    def __init__(
+        self,
+        tasks: Sequence[str | Task],
+        shared: Task,
+        capacity: Side,
+        name: str | None,
+        why: str | None,
+        *,
+        enforce: bool,
+    ) -> None:
+        super().__init__(tasks, shared, name, why, enforce=enforce)
+        self.capacity = capacity
+
+    @property
+    def default_name(self) -> str:
+        return f"within capacity {side_text(self.capacity)}: {self.listed}"
+
+    def build(self, scope: Scope) -> dict[str, Template] | None:
+        if any(task.place is not None for task in self.tasks):
+            scope.fail("place", "cumulative knows no places", "use no_overlap")
+        tasks = self.built(scope, places=False, demands=True)
+        capacity = scope.side(self.capacity, Term(None, "int", "the capacity"))
+        _require(scope, capacity, ("int",), "a capacity is an integer")
+        return {
+            "kind": "cumulative",
+            "tasks": tasks,
+            "capacity": capacity.template if capacity is not None else None,
+        }
+
+
+class Circuit(OverPaths):
+    """Successors form one round trip."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        start: int,
+        name: str | None,
+        why: str | None,
+        *,
+        loops: bool,
+        enforce: bool,
+    ) -> None:
+        super().__init__(paths, name, why, enforce=enforce)
+        self.start, self.loops = start, loops
+
+    @property
+    def default_name(self) -> str:
+        return f"circuit: {self.listed}"
+
+    def build(self, scope: Scope) -> dict[str, Template] | None:
+        paths, shapes = self.over(scope)
+        for text, shape in shapes:
+            if shape is not None and (shape.code not in ("int", None) or shape.nullable):
+                scope.fail(text, "a successor is an integer, never null")
+        built: dict[str, Template] = {"kind": "circuit", "over": paths}
+        if self.start:
+            built["start"] = self.start
+        return {**built, "loops": True} if self.loops else built
 
 
 def _task(task: Task, scope: Scope, *, places: bool, demands: bool) -> Template:

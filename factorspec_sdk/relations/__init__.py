@@ -6,7 +6,9 @@ from pydantic import Field
 
 from factorspec_sdk.relations.all_different import AllDifferent
 from factorspec_sdk.relations.all_equal import AllEqual
+from factorspec_sdk.relations.circuit import Circuit
 from factorspec_sdk.relations.count import Count
+from factorspec_sdk.relations.cumulative import Cumulative
 from factorspec_sdk.relations.element import Element
 from factorspec_sdk.relations.expressions import Expr
 from factorspec_sdk.relations.implies import Implies
@@ -24,7 +26,9 @@ from factorspec_sdk.relations.table import Table
 Relation = Annotated[
     AllDifferent
     | AllEqual
+    | Circuit
     | Count
+    | Cumulative
     | Element
     | Implies
     | Intension
@@ -43,7 +47,9 @@ Relation = Annotated[
 __all__ = [
     "AllDifferent",
     "AllEqual",
+    "Circuit",
     "Count",
+    "Cumulative",
     "Element",
     "Expr",
     "Implies",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from factorspec_sdk.automata.items import Item, item
 from factorspec_sdk.automata.linear import compare, linear
-from factorspec_sdk.automata.no_overlap import Agenda, Block, Item, item
+from factorspec_sdk.automata.no_overlap import Agenda, Block
 from factorspec_sdk.automata.no_overlap import no_overlap as apart
 from factorspec_sdk.automata.nodes import Condition, ValueNode
 from factorspec_sdk.automata.travel import Place, Travel, place_of, possible_places, travel_time
@@ -214,7 +215,7 @@ def _follows(lowering: Lowering, travel: Travel | None, one: Item, two: Item) ->
     store = lowering.store
     if travel is None:
         return compare(store, "le", one.end, two.start)
-    way = travel_time(store, travel, one.place, two.place)
+    way = travel_time(store, travel, one.detail, two.detail)
     return compare(store, "le", linear(store, [(one.end, 1), (way, 1)]), two.start)
 
 

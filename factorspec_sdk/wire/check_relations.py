@@ -12,7 +12,9 @@ from typing import Any
 from factorspec_sdk.relations import (
     AllDifferent,
     AllEqual,
+    Circuit,
     Count,
+    Cumulative,
     Element,
     Implies,
     Intension,
@@ -31,7 +33,7 @@ from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.expressions import roots
 from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.branches import first_relation
-from factorspec_sdk.wire.check_tasks import check_no_overlap
+from factorspec_sdk.wire.check_tasks import check_circuit, check_cumulative, check_no_overlap
 from factorspec_sdk.wire.check_texts import check_substring_of
 from factorspec_sdk.wire.check_values import check_all_equal, check_extremum, check_same_length
 from factorspec_sdk.wire.keywords import VENDOR
@@ -188,7 +190,9 @@ def _slide(relation: Slide, scope: Scope, place: str) -> None:
 _CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
     AllDifferent: _all_different,
     AllEqual: check_all_equal,
+    Circuit: check_circuit,
     Count: _count,
+    Cumulative: check_cumulative,
     Element: _element,
     Implies: _implies,
     Intension: _intension,

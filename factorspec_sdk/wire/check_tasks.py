@@ -1,14 +1,18 @@
-"""Checks of the scheduling kinds: items with start and end or duration, travel tables, booked blocks."""
+"""Checks of the scheduling kinds: items with start and end or duration, tables of times, circuits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from factorspec_sdk.fields.domains import Scalar, encode_scalar
+from factorspec_sdk.fields.paths import PathSyntaxError, parse_path
+from factorspec_sdk.relations.circuit import Circuit
+from factorspec_sdk.relations.cumulative import Cumulative
 from factorspec_sdk.relations.no_overlap import NoOverlap
 from factorspec_sdk.relations.tasks import Task
 from factorspec_sdk.wire.places import Scope
 from factorspec_sdk.wire.problems import pointer
+from factorspec_sdk.wire.schema import ArrayNode, ObjectNode, SchemaNode
 from factorspec_sdk.wire.types import (
     INT,
     MOMENT,
@@ -17,6 +21,7 @@ from factorspec_sdk.wire.types import (
     Type,
     check_key,
     expect,
+    fields_type,
     key_twice,
     table_rows,
     type_of,
@@ -42,6 +47,54 @@ def check_no_overlap(relation: NoOverlap, scope: Scope, place: str) -> None:
     check_unit(times, scope, place)
     _travel(relation, places, scope, place)
     _booked(relation, times, scope, place)
+
+
+def check_cumulative(relation: Cumulative, scope: Scope, place: str) -> None:
+    """Items with their demands, and the capacity."""
+    times: Type = frozenset()
+    for at, task in enumerate(relation.tasks):
+        for inner, below in task_scope(task, scope, pointer(place, "tasks", at)):
+            times |= check_times(task, inner, below)
+            demand = type_of(task.demand, inner, pointer(below, "demand"))
+            expect(demand, INT, "a demand is an integer", inner, pointer(below, "demand"))
+    check_unit(times, scope, place)
+    below = pointer(place, "capacity")
+    expect(type_of(relation.capacity, scope, below), INT, "a capacity is an integer", scope, below)
+
+
+def check_circuit(relation: Circuit, scope: Scope, place: str) -> None:
+    """Successors are integers, never null; of several paths all fields are always there."""
+    over = pointer(place, "over")
+    expect(fields_type(relation.over, scope, over), INT, "a successor is an integer", scope, over)
+    for at, path in enumerate(relation.over):
+        if any(domain.index(None) is not None for domain in scope.fields(path, f"{over}/{at}")):
+            scope.problems.refuse(f"{over}/{at}", "a successor must not be null", path)
+        if len(relation.over) > 1 and not _is_always_there(path, scope):
+            hint = "name one path, or fields that are required and lists of one length"
+            scope.problems.refuse(f"{over}/{at}", "these fields may be absent", path, hint)
+
+
+def _is_always_there(path: str, scope: Scope) -> bool:
+    """True if every field that the path names is in every record."""
+    node: SchemaNode = scope.holder
+    try:
+        segments = parse_path(path).segments
+    except PathSyntaxError:
+        return True  # noted already
+    for segment in segments:
+        if isinstance(node, ObjectNode) and isinstance(segment, str):
+            found = next((known for known in node.properties if known.name == segment), None)
+            if found is None or not found.required:
+                return found is None
+            node = found.node
+        elif isinstance(node, ArrayNode):
+            count = segment + 1 if isinstance(segment, int) else node.max_items
+            if node.min_items < count:
+                return False
+            node = node.item
+        else:
+            return False
+    return True
 
 
 def task_scope(task: Task, scope: Scope, place: str) -> Iterator[tuple[Scope, str]]:

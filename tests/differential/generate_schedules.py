@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tests.differential.generate import Leaf, Shape
 
 Json = dict[str, Any]
-SCHEDULING_KINDS = ("no_overlap",)
+SCHEDULING_KINDS = ("no_overlap", "cumulative", "circuit")
 
 
 class SchedulingKinds:
@@ -111,3 +111,37 @@ class SchedulingKinds:
         name = f"t{len(self.tables)}"
         self.tables[name] = blocks
         made["booked"] = name
+
+    def _cumulative(self, shape: Shape) -> Json | None:
+        found = self._tasks(shape, self.rng.choice([("int",), ("int", "nullable"), ("time",), ("date",)]))
+        if not found:
+            return None
+        for task, leaves in found:
+            demand = self._pick(leaves, "int", "nullable")
+            if demand is not None and self.rng.random() < 0.4:
+                task["demand"] = {"ref": demand.path}
+            elif self.rng.random() < 0.5:
+                task["demand"] = {"const": self.rng.choice([0, 1, 1, 2])}
+        capacity = self._pick(shape.leaves, "int", "nullable")
+        if capacity is None or self.rng.random() < 0.7:
+            return {"tasks": [task for task, _ in found], "capacity": {"const": self.rng.randint(0, 3)}}
+        return {"tasks": [task for task, _ in found], "capacity": {"ref": capacity.path}}
+
+    def _circuit(self, shape: Shape) -> Json | None:
+        paths = self._circuit_paths(shape)
+        if not paths:
+            return None
+        made: Json = {"over": [leaf.path for leaf in paths], "loops": self.rng.random() < 0.5}
+        if self.rng.random() < 0.8:
+            made["start"] = min(value for leaf in paths for value in leaf.values)
+        return made
+
+    def _circuit_paths(self, shape: Shape) -> list[Leaf]:
+        """Integers of one list, or of several required fields."""
+        lists = [leaf for leaf in shape.leaves if leaf.type == "int" and leaf.path.endswith("[*]")]
+        if lists and self.rng.random() < 0.6:
+            return [self.rng.choice(lists)]
+        required = {f"$.{name}" for name in shape.schema["required"]}
+        singles = [leaf for leaf in shape.leaves if leaf.type == "int" and leaf.path in required]
+        self.rng.shuffle(singles)
+        return singles

@@ -100,6 +100,17 @@ def test_single_items_scalars_and_fields_of_the_record() -> None:
     assert outer["tasks"][0]["duration"] == {"ref": "$.length"}
 
 
+def test_cumulative_and_circuit() -> None:
+    made = wire(fs.cumulative("visits", start="start", end="end", capacity="length", demand=2))
+    assert made["tasks"][0]["demand"] == {"const": 2}
+    assert made["capacity"] == {"ref": "$.length"}
+    made = wire(fs.cumulative(fs.task(start="gym", duration=fs.hours(1)), capacity=1, name="one"))
+    assert made["tasks"] == [{"start": {"ref": "$.gym"}, "duration": {"const": 3600}}]
+    made = wire(fs.circuit("hours[*]", start=1, loops=True))
+    assert (made["over"], made["start"], made["loops"]) == (["$.hours[*]"], 1, True)
+    assert made["name"] == "circuit: hours[*]"
+
+
 WRONG: list[tuple[Declaration, type[fs.FactorspecError], str]] = [
     (fs.no_overlap(), fs.DeclarationError, "at least one list"),
     (fs.no_overlap("visits"), fs.DeclarationError, "a start is needed"),
@@ -116,6 +127,16 @@ WRONG: list[tuple[Declaration, type[fs.FactorspecError], str]] = [
     (fs.no_overlap("visits", start="start", end="end", booked=[(NOON,)]), fs.DeclarationError, "columns"),
     (fs.no_overlap("visits", start="start", duration=fs.look_up(MINUTES)), fs.DeclarationError, "a key"),
     (fs.no_overlap("visits", start="start", duration=TICK), fs.DeclarationError, "seconds"),
+    (fs.no_overlap("visits", start="start", end="end", place="place", travel=[("home", "shop")]),
+     fs.DeclarationError, "columns"),
+    (fs.no_overlap(fs.task(start="gym", duration=1, demand=1)), fs.DeclarationError, "use cumulative"),
+    (fs.cumulative("visits", start="start", end="end", capacity="gym"), fs.DeclarationError, "a capacity"),
+    (fs.cumulative("visits", start="start", end="end", demand="who", capacity=1), fs.DeclarationError,
+     "a demand"),
+    (fs.cumulative(fs.task(start="gym", duration=1, place="note"), capacity=1), fs.DeclarationError,
+     "use no_overlap"),
+    (fs.circuit("gym"), fs.DeclarationError, "a successor is an integer"),
+    (fs.circuit(), fs.DeclarationError, "at least one path"),
 ]  # fmt: skip
 
 

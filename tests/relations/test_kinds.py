@@ -107,6 +107,31 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         {"s": [*STOPS, {"city": "Rome"}]},
         "(s[1].city, s[2].city) in flights is false, with s[1].city = 'Oslo', s[2].city = 'Rome'",
     ),
+    "cumulative": (
+        {
+            "tasks": [
+                {
+                    "in": "$.s",
+                    "as": "t",
+                    "start": {"ref": "t.day"},
+                    "duration": {"const": 3},
+                    "demand": {"const": 2},
+                },
+                {"start": REF["a"], "end": REF["b"]},
+            ],
+            "capacity": {"const": 4},
+        },
+        {"s": [*STOPS, {"city": None, "day": None}], "a": 4, "b": 6},
+        {"s": STOPS, "a": 2, "b": 4},
+        "at 3 the items take 5, but the capacity 4 is 4: s[0] (1 to 4) takes 2, s[1] (3 to 6) takes 2, "
+        "a (2 to 4) takes 1",
+    ),
+    "circuit": (
+        {"over": ["$.s[*].day"], "loops": True},
+        {"s": [{"day": 2}, {"day": 1}, {"day": 0}]},
+        {"s": [{"day": 1}, {"day": 0}, {"day": 3}, {"day": 2}]},
+        "the round trip 0 → 1 → 0 leaves out s[2].day",
+    ),
     "no_overlap": (
         {
             "tasks": [

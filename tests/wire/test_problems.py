@@ -242,6 +242,21 @@ CASES: dict[str, Any] = {
             "twice": [["Rome", "Oslo", 1], ["Rome", "Oslo", 2]],
         },
     ),
+    "cumulative and circuit": related(
+        {
+            "kind": "cumulative",
+            "name": "bad",
+            "capacity": {"ref": "$.city"},
+            "tasks": [
+                {"start": {"ref": "$.n"}, "duration": {"const": 1}, "demand": {"ref": "$.flag"}},
+                {"start": {"ref": "$.day"}, "duration": {"const": 1}},
+            ],
+        },
+        {"kind": "cumulative", "name": "no capacity", "tasks": [{"start": {"ref": "$.n"}}]},
+        {"kind": "circuit", "name": "text", "over": ["$.city"]},
+        {"kind": "circuit", "name": "null", "over": ["$.m"]},
+        {"kind": "circuit", "name": "absent", "over": ["$.n", "$.nobody", "$.shift.n"]},
+    ),
     "unknown kind": related({"kind": "all_diferent", "name": "x"}, {"kind": "knapsack", "name": "y"}),
     "missing and unknown keys": related({"kind": "sum", "overs": ["n"]}),
     "empty over": related({"kind": "all_different", "name": "", "over": []}),
