@@ -46,6 +46,7 @@ from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
 from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.tighten import tightened_lengths
+from factorspec_sdk.graph.timeline import NoTimeline, Timeline
 from factorspec_sdk.graph.unroll import Unrolled, unroll
 from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
 from factorspec_sdk.wire.spec import Spec
@@ -225,6 +226,11 @@ def _searched(
     does not finish. Raises as ``make_component``.
     """
     layers = Layers(group, unrolled, store)
+    try:
+        by_sequences = Timeline(layers)
+        return by_sequences, by_sequences.is_satisfiable()
+    except NoTimeline:
+        pass
     if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):
         try:
             by_sets = WideSearch(layers, wide=wide)

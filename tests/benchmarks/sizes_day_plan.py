@@ -1,0 +1,142 @@
+"""A day of 50 activities, all of them mandatory, with windows, places and travel times.
+
+``python -m tests.benchmarks.sizes_day_plan [--slack 30 60 90] [--seed N]`` prints what it costs by the width
+of the windows. Two ways of writing the same day: each start as a field of its own, in any order; and a
+list in the order of time, in which the model chooses what comes next.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, create_model
+
+import factorspec_sdk as fs
+from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
+from tests.benchmarks.size_case import SizeCase
+
+NUM_ACTIVITIES = 50
+NUM_PLACES = 12
+SLACK_MINUTES = 60
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What must be done: between two starts, for so long, somewhere."""
+
+    name: str
+    first: int
+    last: int
+    minutes: int
+    place: str
+
+
+@dataclass(frozen=True)
+class Day:
+    """Activities in the order of their names, and the minutes from place to place."""
+
+    activities: tuple[Activity, ...]
+    travel: Mapping[tuple[str, str], int]
+
+
+def day(seed: int = 1, slack: int = SLACK_MINUTES, count: int = NUM_ACTIVITIES) -> Day:
+    """A day that can be done: windows of ``slack`` minutes are laid around a hidden plan."""
+    rng = random.Random(seed)
+    spots = {f"place {chr(65 + at)}": (rng.randint(0, 6), rng.randint(0, 6)) for at in range(NUM_PLACES)}
+    travel = {
+        (a, b): abs(spots[a][0] - spots[b][0]) + abs(spots[a][1] - spots[b][1]) for a in spots for b in spots
+    }
+    names = [f"task {at:02d}" for at in range(count)]
+    rng.shuffle(names)
+    now, here, found = 300, rng.choice(list(spots)), []
+    for name in names:
+        place, minutes = rng.choice(list(spots)), rng.choice([5, 10, 10, 15, 20])
+        start = now + travel[here, place] + rng.choice([0, 0, 2, 5])
+        early = rng.randint(0, slack)
+        found.append(Activity(name, max(0, start - early), start + slack - early, minutes, place))
+        now, here = start + minutes, place
+    return Day(tuple(sorted(found, key=lambda one: one.name)), travel)
+
+
+def starts_model(plan: Day) -> type[BaseModel]:
+    """One field per activity: its start, in minutes of the day; written in the order of names."""
+    fields: dict[str, Any] = {
+        _field(one.name): (Annotated[int, Field(ge=one.first, le=one.last)], ...) for one in plan.activities
+    }
+    model = create_model("Starts", **fields)
+    tasks = [
+        fs.task(start=_field(one.name), duration=one.minutes, place=fs.const(one.place))
+        for one in plan.activities
+    ]
+    return fs.no_overlap(*tasks, travel=plan.travel, name="one at a time")(model)
+
+
+def _field(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def check_starts(plan: Day, record: Mapping[str, int]) -> list[str]:
+    """What is wrong with a record of ``starts_model``."""
+    return check(plan, [(one, record[_field(one.name)]) for one in plan.activities])
+
+
+def check(plan: Day, starts: list[tuple[Activity, int]]) -> list[str]:
+    """What is wrong with a day, activity by activity in the order of time."""
+    problems = [f"{one.name} at {at}" for one, at in starts if not one.first <= at <= one.last]
+    if sorted(one.name for one, _ in starts) != [one.name for one in plan.activities]:
+        problems.append("not every activity once")
+    ordered = sorted(starts, key=lambda pair: pair[1])
+    for (one, at), (two, then) in pairwise(ordered):
+        if at + one.minutes + plan.travel[one.place, two.place] > then:
+            problems.append(f"{two.name} at {then} is too soon after {one.name} at {at}")
+    return problems
+
+
+def case() -> SizeCase:
+    """The starts of 50 activities, written in the order of their names; there is no bar."""
+    plan = day()
+    return SizeCase("day_plan", starts_model(plan), lambda record: check_starts(plan, record))
+
+
+def _decode(compiled: CompiledSpec, seed: int) -> tuple[dict[str, Any], list[float]]:
+    """Starts drawn at random from what is feasible, and the milliseconds that each opening took."""
+    rng, graph = random.Random(seed), compiled.feasibility
+    state, record, took = graph.start(), {}, []
+    for number, slot in enumerate(compiled.program.slots):
+        before = time.process_time()
+        values = list(graph.values(state, number))
+        took.append((time.process_time() - before) * 1000)
+        index = rng.choice(values)
+        record[slot.path] = slot.domain.value(index)
+        state = graph.assign(state, number, index)
+    return record, took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sizes_day_plan", description=__doc__)
+    parser.add_argument("--slack", type=int, nargs="+", default=[30, 60, 90])
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    for slack in options.slack:
+        plan = day(options.seed, slack)
+        spec = fs.spec(starts_model(plan))
+        before = time.process_time()
+        compiled = compile_spec(spec)
+        compile_ms = (time.process_time() - before) * 1000
+        record, took = _decode(compiled, options.seed)
+        tiers = {component.tier for component in compiled.feasibility.components}
+        ordered = sorted(took)
+        print(
+            f"slack {slack} min: {tiers}, exact {compiled.feasibility.exact}, compile {compile_ms:.0f} ms, "
+            f"open p50 {ordered[len(took) // 2]:.1f} ms, max {ordered[-1]:.1f} ms, "
+            f"wrong: {check_starts(plan, record)}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
