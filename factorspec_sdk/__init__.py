@@ -103,7 +103,16 @@ from factorspec_sdk.records import (
 
 if TYPE_CHECKING:
     from factorspec_sdk.client import Client, Result
-    from factorspec_sdk.explaining import Explanation, Nearest, WhyNot, explain, nearest, why_not
+    from factorspec_sdk.explaining import (
+        Explanation,
+        Nearest,
+        SpecReport,
+        WhyNot,
+        explain,
+        nearest,
+        report,
+        why_not,
+    )
 
 __all__ = [
     # class decorators, one per kind
@@ -124,7 +133,7 @@ __all__ = [
     # what follows from a model
     "bind", "check", "document", "spec", "Verdict", "Client", "Result",
     # explanations
-    "explain", "nearest", "why_not", "Explanation", "Nearest", "WhyNot",
+    "explain", "nearest", "why_not", "report", "Explanation", "Nearest", "WhyNot", "SpecReport",
     # errors
     "FactorspecError", "Problem", "DeclarationError", "UnknownField", "TracingError", "UnsupportedField",
     "BindingError", "DocumentError", "UnsupportedKeyword", "RequestTooLarge", "InfeasibleError",
@@ -136,7 +145,8 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(("Client", "Result"), "factorspec_sdk.client"),
     **dict.fromkeys(
-        ("explain", "nearest", "why_not", "Explanation", "Nearest", "WhyNot"), "factorspec_sdk.explaining"
+        ("explain", "nearest", "why_not", "report", "Explanation", "Nearest", "WhyNot", "SpecReport"),
+        "factorspec_sdk.explaining",
     ),
 }
 

@@ -6,5 +6,16 @@ from factorspec_sdk.explaining.differences import Change
 from factorspec_sdk.explaining.explanation import Explanation, explain
 from factorspec_sdk.explaining.nearest_record import Nearest, nearest
 from factorspec_sdk.explaining.ruled_out import WhyNot, why_not
+from factorspec_sdk.explaining.spec_report import SpecReport, report
 
-__all__ = ["Change", "Explanation", "Nearest", "WhyNot", "explain", "nearest", "why_not"]
+__all__ = [
+    "Change",
+    "Explanation",
+    "Nearest",
+    "SpecReport",
+    "WhyNot",
+    "explain",
+    "nearest",
+    "report",
+    "why_not",
+]

@@ -15,13 +15,13 @@ from typing import Annotated, Literal
 
 import typer
 
+from factorspec_sdk.explaining import report as report_on
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_server.commands.check import judge
-from factorspec_server.commands.failures import INFEASIBLE, INVALID, USAGE, CommandError, failures_told
+from factorspec_server.commands.failures import INVALID, USAGE, CommandError, exit_code_of, failures_told
 from factorspec_server.commands.next_slot import next_positions
 from factorspec_server.commands.position_text import position_json, position_lines, strayed_lines
-from factorspec_server.commands.sources import STDIN, read_json, read_spec, read_text
-from factorspec_server.commands.spec_report import report_on
+from factorspec_server.commands.sources import STDIN, read_document, read_json, read_spec, read_text
 from factorspec_server.version import distribution_version
 
 app = typer.Typer(
@@ -195,13 +195,13 @@ def sample_command(
 def report_command(spec: SpecArgument, as_json: JsonOption = False) -> None:
     """Say what of a spec is enforced and how, its sizes, and its conflicts."""
     with failures_told():
-        report = report_on(read_spec(spec))
+        report = report_on(read_document(spec))
         lines = [json.dumps(report.as_json(), ensure_ascii=False, indent=1)] if as_json else report.lines()
         for line in lines:
             typer.echo(line)
         if report.error is not None:
             typer.echo(f"error: {report.error}\n[{report.error.code}]", err=True)
-            raise typer.Exit(INFEASIBLE)
+            raise typer.Exit(exit_code_of(report.error))
 
 
 def _is_file(text: str) -> bool:

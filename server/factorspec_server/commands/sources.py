@@ -25,9 +25,19 @@ def read_spec(source: str) -> Spec:
         CommandError: there is no such file, module or model.
         FactorspecError: the document or the model cannot be read.
     """
+    found = read_document(source)
+    return parse_document(found) if isinstance(found, str) else spec_of(found)
+
+
+def read_document(source: str) -> str | type[BaseModel]:
+    """The text of the document, or the model, that ``source`` names.
+
+    Raises:
+        CommandError: there is no such file, module or model.
+    """
     if source != STDIN and ":" in source and not Path(source).exists():
-        return spec_of(_model(source))
-    return parse_document(read_text(source))
+        return _model(source)
+    return read_text(source)
 
 
 def read_text(source: str) -> str:

@@ -17,7 +17,7 @@ import json
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.graph.objective import Certificate
+from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.relations.objective import shown_value
 from factorspec_sdk.tokens import Vocabulary
@@ -60,18 +60,6 @@ def _objective(compiled: CompiledSpec, record: JsonValue) -> list[JsonValue]:
         {**certificate_json(certificate), "value": shown_value(value)}
         for certificate, value in zip(compiled.certificates, values, strict=True)
     ]
-
-
-def certificate_json(certificate: Certificate) -> dict[str, JsonValue]:
-    """What is proven about a level of the objective."""
-    return {
-        "name": certificate.name,
-        "goal": certificate.goal.goal,
-        "best": certificate.best,
-        "bound": certificate.bound,
-        "proven": certificate.proven,
-        "gap": certificate.goal.gap,
-    }
 
 
 def origins_of(session: Session, vocabulary: Vocabulary) -> list[JsonValue]:
