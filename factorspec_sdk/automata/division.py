@@ -6,7 +6,7 @@ operand only as long as that may turn out MISSING.
 
 Readers of residuals (the register tier, CP-SAT) find the operands in ``dividend`` and ``divisor`` and the
 rounding in ``mode``; ``fields.rounding.numerators`` gives the inverse image of a quotient's interval.
-Rounding to a multiple of a unit is the quotient times the unit (``rounded``).
+Rounding to a multiple of a unit is a product: the quotient times the unit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from factorspec_sdk.automata.nodes import Code, Known, Mark, NodeStore, ValueNode
-from factorspec_sdk.automata.values import product
 from factorspec_sdk.fields.rounding import Rounding, divided
 
 Bounds = tuple[int | None, int | None]
@@ -72,11 +71,6 @@ def modulo(store: NodeStore, dividend: ValueNode, divisor: ValueNode) -> ValueNo
     if settled is not None:
         return settled
     return store.intern((Modulo, dividend, divisor), lambda: Modulo(store, dividend, divisor))
-
-
-def rounded(store: NodeStore, value: ValueNode, unit: ValueNode, mode: Rounding) -> ValueNode:
-    """The multiple of ``unit`` that ``mode`` says, ``unit * quotient(value, unit)``."""
-    return product(store, quotient(store, value, unit, mode), unit)
 
 
 def _settled(

@@ -19,7 +19,7 @@ from factorspec_sdk.automata.nodes import (
     ValueNode,
     union_slots,
 )
-from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
+from factorspec_sdk.fields.domains import Domain, IntRange
 
 Term = tuple[ValueNode, int]
 
@@ -143,13 +143,7 @@ class Compare(Condition):
 
     def allowed(self, slot: int, domain: Domain) -> int | None:
         """By bounds of the other terms; exact where ``slot`` is all that is open."""
-        codes = (
-            domain
-            if isinstance(domain, IntRange)
-            else domain.codes
-            if isinstance(domain, StepDomain)
-            else None
-        )
+        codes = domain.stride
         found = self._split(slot) if codes is not None else None
         if codes is None or found is None:
             return None if codes is None else self._by_term(slot, codes)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from typing import TypeVar
 
-from factorspec_sdk.fields.domains import Domain, IntRange, Scalar, StepDomain
+from factorspec_sdk.fields.domains import Domain, IntRange, Scalar, is_numeric
 
 #: index of a slot that does not occur in the record
 ABSENT_INDEX = -1
@@ -272,10 +272,10 @@ class SlotValue(ValueNode):
 
 def _numeric_bounds(domain: Domain) -> tuple[int, int, bool] | None:
     """(lo, hi, no value is null) of the domain's number codes; None if some are neither null nor numbers."""
-    if domain.code_type not in ("int", "date", "time"):
+    if not is_numeric(domain.code_type):
         return None
     size = len(domain)
-    if domain.integers is not None or isinstance(domain, StepDomain):
+    if domain.stride is not None:
         first, last = domain.code(0), domain.code(size - 1)
         assert isinstance(first, int) and isinstance(last, int)
         return first, last, True

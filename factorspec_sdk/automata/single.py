@@ -13,7 +13,7 @@ from functools import reduce
 from factorspec_sdk.automata.linear import Compare, Linear, solve_at_most, solve_equal
 from factorspec_sdk.automata.logic import And, Not, Same
 from factorspec_sdk.automata.nodes import Condition, Known, Mark, SlotValue, Truth
-from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
+from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.sets import IndexSet
 
 
@@ -42,13 +42,6 @@ def plain_factor(condition: Compare, slot: int) -> int | None:
     if len(found) != 1 or not isinstance(found[0][0], SlotValue) or found[0][0].nullable:
         return None
     return found[0][1] or None
-
-
-def codes_of(domain: Domain) -> IntRange | None:
-    """The domain's codes where they are integers in a stride."""
-    if isinstance(domain, IntRange):
-        return domain
-    return domain.codes if isinstance(domain, StepDomain) else None
 
 
 def values_of(condition: Condition, slot: int, domain: Domain) -> IndexSet:
@@ -80,7 +73,7 @@ def _values(condition: Condition, domain: Domain, *, maybe: bool) -> IndexSet:
 
 
 def _compared(condition: Compare, domain: Domain) -> IndexSet:
-    codes, value = codes_of(domain), condition.value
+    codes, value = domain.stride, condition.value
     assert codes is not None and isinstance(value, Linear) and len(value.terms) == 1
     factor, constant = value.terms[0][1], value.constant
     if condition.op == "le":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
+from factorspec_sdk.fields.domains import Domain
 
 #: beyond every code
 INFINITE = 1 << 100
@@ -19,9 +19,7 @@ def mask_outside(domain: Domain, gaps: Iterable[Gap], shift: int) -> int:
     """
     size = len(domain)
     mask = (1 << size) - 1
-    codes = (
-        domain if isinstance(domain, IntRange) else domain.codes if isinstance(domain, StepDomain) else None
-    )
+    codes = domain.stride
     if codes is None:
         return mask & ~_listed(domain, list(gaps), shift)
     start, step = codes.lo + shift, codes.step

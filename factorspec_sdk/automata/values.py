@@ -77,6 +77,34 @@ def or_zero(store: NodeStore, inner: ValueNode) -> ValueNode:
     return store.intern((OrZero, inner), lambda: OrZero(store, inner))
 
 
+class Rescaled(ValueNode):
+    """The number times ``factor``; what is no number (null, absent) stays what it is."""
+
+    __slots__ = ("factor", "inner")
+
+    def __init__(self, store: NodeStore, inner: ValueNode, factor: int) -> None:
+        lo, hi = (None if end is None else end * factor for end in (inner.lo, inner.hi))
+        super().__init__(store, inner.slots, lo, hi, inner.definite, inner.may_miss)
+        self.inner, self.factor = inner, factor
+
+    def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        return rescaled(self.store, self.inner.assign(slot, index, code), self.factor)
+
+    def _at(self, shift: int) -> ValueNode:
+        return rescaled(self.store, self.inner.moved(shift), self.factor)
+
+
+def rescaled(store: NodeStore, inner: ValueNode, factor: int) -> ValueNode:
+    """The value in units that are finer by ``factor`` (decimals of more places); null stays null."""
+    if factor == 1:
+        return inner
+    if isinstance(inner, Known):
+        return inner if inner.number is None else store.known(inner.number * factor)
+    if inner.definite:
+        return linear(store, [(inner, factor)])
+    return store.intern((Rescaled, inner, factor), lambda: Rescaled(store, inner, factor))
+
+
 class Extreme(ValueNode):
     """Least (sign 1) or greatest (sign -1) number of the open values and of ``best``; others are skipped.
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from factorspec_sdk.automata.linear import compare
 from factorspec_sdk.automata.logic import negation, occurs
 from factorspec_sdk.automata.nodes import Condition, NodeStore
-from factorspec_sdk.fields.domains import IntRange, StepDomain
 from factorspec_sdk.graph.compile import make_component
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect
@@ -90,7 +89,7 @@ class Fixing:
     def _taken(self, slot: int, index: int) -> Condition:
         """The slot takes this value; for a number in the form that sets of numbers understand."""
         domain = self._unrolled.slots[slot].domain
-        if isinstance(domain, IntRange | StepDomain):
+        if domain.stride is not None:
             optional = self._unrolled.controllers[slot] is not None
             value = self._store.slot(slot, domain, optional)
             return compare(self._store, "eq", value, self._store.known(domain.code(index)))

@@ -1,29 +1,36 @@
 """Finite domains: the ordered values a slot can take, each with one JSON text and one code.
 
 A value is named by its index (0 .. len - 1). Relations compare *codes*: integers, dates as days,
-times as seconds, everything else as itself. Three forms exist::
+times as seconds, decimals as scaled integers, everything else as itself. Four forms exist::
 
-    IntRange    lo, hi, step                 integers, written as digits; never enumerated
-    StepDomain  date or time, lo, hi, step   days or seconds; written as ISO text
-    EnumDomain  any JSON scalars, in order   enums, literals, booleans, and any of these with null
+    IntRange       lo, hi, step                  integers, written as digits; never enumerated
+    StepDomain     date, time or both, stride    days or seconds; written as ISO text
+    DecimalDomain  places, stride                scaled integers; written with fixed places
+    EnumDomain     any JSON scalars, in order    enums, literals, booleans, and any of these with null
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from decimal import Decimal
+from typing import Protocol
 
+from factorspec_sdk.fields.codes import (
+    MOMENTS,
+    CodeType,
+    MomentType,
+    Scalar,
+    code_to_iso,
+    encode_scalar,
+    is_numeric,
+    iso_to_code,
+    moment_of,
+    spelled_type,
+    typed_key,
+)
+from factorspec_sdk.fields.decimals import decimal_code, decimal_text, decimal_type
 from factorspec_sdk.fields.text import json_text
-
-Scalar = None | bool | int | str
-CodeType = Literal["int", "date", "time", "text", "bool"]
-
-
-def typed_key(value: Scalar) -> tuple[str, Scalar]:
-    """A key under which ``True`` and ``1`` differ, as they do in JSON."""
-    return (type(value).__name__, value)
 
 
 class Domain(Protocol):
@@ -41,16 +48,20 @@ class Domain(Protocol):
     def integers(self) -> IntRange | None:
         """The domain itself if all values are integers in a stride, else None."""
 
+    @property
+    def stride(self) -> IntRange | None:
+        """The codes, if they are integers in a stride in the order of the indices, else None."""
+
     def __len__(self) -> int: ...
 
-    def value(self, index: int) -> Scalar:
+    def value(self, index: int) -> Scalar | float:
         """The JSON value at ``index``."""
 
     def text(self, index: int) -> str:
         """The canonical JSON text of the value at ``index``."""
 
     def code(self, index: int) -> Scalar:
-        """What relations compare: an integer for numbers, dates (days) and times (seconds)."""
+        """What relations compare: an integer for numbers, decimals, dates (days) and times (seconds)."""
 
     def index(self, value: object) -> int | None:
         """Index of a JSON value, or None if it is not in the domain."""
@@ -77,6 +88,10 @@ class IntRange:
 
     @property
     def integers(self) -> IntRange:
+        return self
+
+    @property
+    def stride(self) -> IntRange:
         return self
 
     def __len__(self) -> int:
@@ -115,7 +130,7 @@ class IntRange:
 class StepDomain:
     """Dates (code = proleptic ordinal day) or times of a day (code = second) in a stride."""
 
-    type: Literal["date", "time"]
+    type: MomentType
     codes: IntRange
 
     @property
@@ -129,6 +144,10 @@ class StepDomain:
     @property
     def integers(self) -> IntRange | None:
         return None
+
+    @property
+    def stride(self) -> IntRange:
+        return self.codes
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -154,10 +173,63 @@ class StepDomain:
         return self.codes.index_of_code(code)
 
 
+@dataclass(frozen=True, slots=True)
+class DecimalDomain:
+    """Fixed-point decimals; ``quoted``: written as a JSON string, else as a JSON number."""
+
+    places: int
+    codes: IntRange
+    quoted: bool = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("decimal", self.places, self.quoted, self.codes.lo, self.codes.hi, self.codes.step)
+
+    @property
+    def code_type(self) -> CodeType:
+        return decimal_type(self.places)
+
+    @property
+    def integers(self) -> IntRange | None:
+        return None
+
+    @property
+    def stride(self) -> IntRange:
+        return self.codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def value(self, index: int) -> str | float:
+        text = decimal_text(self.codes.code(index), self.places)
+        return text if self.quoted else float(text)
+
+    def text(self, index: int) -> str:
+        text = decimal_text(self.codes.code(index), self.places)
+        return f'"{text}"' if self.quoted else text
+
+    def code(self, index: int) -> int:
+        return self.codes.code(index)
+
+    def index(self, value: object) -> int | None:
+        if self.quoted:
+            code = decimal_code(value, self.places) if isinstance(value, str) else None
+            return (
+                None if code is None or decimal_text(code, self.places) != value else self.index_of_code(code)
+            )
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        code = decimal_code(format(Decimal(repr(value)), "f"), self.places)
+        return None if code is None else self.index_of_code(code)
+
+    def index_of_code(self, code: Scalar) -> int | None:
+        return self.codes.index_of_code(code)
+
+
 class EnumDomain:
     """The given JSON scalars, in the given order, without repeats.
 
-    ``code_type`` may be "date" or "time": the values are then ISO texts (or null).
+    ``code_type`` may be "date", "time" or a decimal: the values are then such texts (or null).
     """
 
     __slots__ = ("_by_code", "_by_value", "_codes", "_texts", "_type", "key", "values")
@@ -177,6 +249,10 @@ class EnumDomain:
 
     @property
     def integers(self) -> IntRange | None:
+        return None
+
+    @property
+    def stride(self) -> IntRange | None:
         return None
 
     def __eq__(self, other: object) -> bool:
@@ -233,6 +309,10 @@ class BranchDomain:
     def integers(self) -> IntRange | None:
         return None
 
+    @property
+    def stride(self) -> IntRange | None:
+        return None
+
     def __len__(self) -> int:
         return self.size
 
@@ -252,35 +332,28 @@ class BranchDomain:
         return self.index(code)
 
 
-def iso_to_code(kind: Literal["date", "time"], text: str) -> int | None:
-    """Code of an ISO text: days for dates, seconds since midnight for times; None if it is not one."""
-    try:
-        if kind == "date":
-            return datetime.date.fromisoformat(text).toordinal()
-        moment = datetime.time.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is not None or moment.microsecond:
-        return None
-    return moment.hour * 3600 + moment.minute * 60 + moment.second
-
-
-def code_to_iso(kind: Literal["date", "time"], code: int) -> str:
-    """ISO text of a code; the inverse of ``iso_to_code``."""
-    if kind == "date":
-        return datetime.date.fromordinal(code).isoformat()
-    return f"{code // 3600:02d}:{code // 60 % 60:02d}:{code % 60:02d}"
-
-
-def encode_scalar(value: Scalar, code_type: CodeType | None) -> Scalar:
-    """The code of a JSON scalar of the given type; values that are no ISO text stay themselves."""
-    if isinstance(value, str) and (code_type == "date" or code_type == "time"):
-        code = iso_to_code(code_type, value)
-        return value if code is None else code
-    return value
-
-
 def _common_type(values: tuple[Scalar, ...]) -> CodeType | None:
     names: dict[type, CodeType] = {bool: "bool", int: "int", str: "text"}
     found = {names[type(v)] for v in values if v is not None}
     return found.pop() if len(found) == 1 else None
+
+
+__all__ = [
+    "MOMENTS",
+    "BranchDomain",
+    "CodeType",
+    "DecimalDomain",
+    "Domain",
+    "EnumDomain",
+    "IntRange",
+    "MomentType",
+    "Scalar",
+    "StepDomain",
+    "code_to_iso",
+    "encode_scalar",
+    "is_numeric",
+    "iso_to_code",
+    "moment_of",
+    "spelled_type",
+    "typed_key",
+]

@@ -21,7 +21,6 @@ from weakref import finalize
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import Problem, TooLarge, Unsatisfiable
-from factorspec_sdk.fields.domains import IntRange, StepDomain
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
@@ -231,7 +230,7 @@ def _searched(
         return by_sequences, by_sequences.is_satisfiable()
     except NoTimeline:
         pass
-    if any(len(domain) > wide and isinstance(domain, IntRange | StepDomain) for domain in layers.domains):
+    if any(len(domain) > wide and domain.stride is not None for domain in layers.domains):
         try:
             by_sets = WideSearch(layers, wide=wide)
             return by_sets, by_sets.is_satisfiable()

@@ -24,7 +24,7 @@ from factorspec_sdk.automata.division import Quotient
 from factorspec_sdk.automata.linear import Compare, Linear
 from factorspec_sdk.automata.logic import And, Not, Occurs, Same, negation
 from factorspec_sdk.automata.nodes import Condition, Known, Mark, SlotValue, ValueNode
-from factorspec_sdk.automata.single import codes_of, is_plain, plain_factor, values_of
+from factorspec_sdk.automata.single import is_plain, plain_factor, values_of
 from factorspec_sdk.automata.values import Product
 from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange, typed_key
 from factorspec_sdk.graph.factors import Factor, Group
@@ -137,7 +137,7 @@ def _restricts_nothing(slot: int, factors: Sequence[Factor], unrolled: Unrolled,
     if len(shared) == 1:
         ways = _ways(shared[0], slot, unrolled, only=False)
         return any(_always_has(way, slot, allowed, ranges) for way in ways)
-    codes = codes_of(allowed)
+    codes = allowed.stride
     return not shared or (codes is not None and _window(shared, slot, codes, ranges))
 
 
@@ -145,7 +145,7 @@ def _allowed(conditions: Sequence[Condition], slot: int, domain: Domain) -> Doma
     """What conditions on the slot alone leave of its domain; None if that is empty or in pieces."""
     if not conditions:
         return domain
-    codes = codes_of(domain)
+    codes = domain.stride
     values = values_of(conditions[0], slot, domain)
     for condition in conditions[1:]:
         values &= values_of(condition, slot, domain)
@@ -183,7 +183,7 @@ def _always_has(condition: Condition, slot: int, allowed: Domain, ranges: Ranges
         return condition.positive and _holds_all(condition, slot, allowed)
     if not isinstance(condition, Compare) or condition.op == "ne":
         return False
-    codes, rest = codes_of(allowed), _rest(condition, slot, ranges)
+    codes, rest = allowed.stride, _rest(condition, slot, ranges)
     factor = plain_factor(condition, slot)
     if codes is None or rest is None or factor is None:
         return False

@@ -21,7 +21,7 @@ from factorspec_sdk.automata.linear import Linear, compare, linear, split_consta
 from factorspec_sdk.automata.logic import conjunction, indicator
 from factorspec_sdk.automata.nodes import Condition, Known, NodeStore, ValueNode
 from factorspec_sdk.errors import Problem, TooLarge
-from factorspec_sdk.fields.domains import CodeType, IntRange, Scalar, StepDomain
+from factorspec_sdk.fields.domains import CodeType, Scalar
 from factorspec_sdk.graph.best import BestSearch, Optimum
 from factorspec_sdk.graph.components import Component, TooWide
 from factorspec_sdk.graph.factors import Factor, Group, Origin
@@ -193,7 +193,7 @@ class Optimiser:
 
 
 def _is_wide(layers: Layers) -> bool:
-    return any(len(domain) > WIDE and isinstance(domain, IntRange | StepDomain) for domain in layers.domains)
+    return any(len(domain) > WIDE and domain.stride is not None for domain in layers.domains)
 
 
 def _restricted(group: Group, part: ValueNode, need: int | None, level: Level) -> Group:

@@ -28,7 +28,7 @@ from factorspec_sdk.automata.linear import Compare, Linear, split_constant
 from factorspec_sdk.automata.logic import conjunction, parts_of
 from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Condition, Known, Mark, SlotValue, ValueNode
 from factorspec_sdk.automata.values import OrZero
-from factorspec_sdk.fields.domains import IntRange, StepDomain
+from factorspec_sdk.fields.domains import IntRange
 from factorspec_sdk.fields.intervals import (
     ALL,
     INFINITY,
@@ -253,11 +253,9 @@ class WideSearch:
         return out
 
     def _codes(self, layer: int) -> IntRange:
-        domain = self.layers.domains[layer]
-        if isinstance(domain, IntRange):
-            return domain
-        assert isinstance(domain, StepDomain)
-        return domain.codes
+        stride = self.layers.domains[layer].stride
+        assert stride is not None
+        return stride
 
     def _code(self, layer: int, index: int) -> int:
         return self._codes(layer).code(index)
@@ -269,7 +267,7 @@ class WideSearch:
         found = self._branchings[layer].get(key)
         if found is None:
             domain = self.layers.domains[layer]
-            ranged = isinstance(domain, IntRange | StepDomain)
+            ranged = domain.stride is not None
             found = (
                 self._by_sets(layer, key)
                 if ranged and len(domain) > self._wide

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from factorspec_sdk.automata.distinct import distinct, distinct_plan
-from factorspec_sdk.fields.domains import typed_key
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
-from factorspec_sdk.relations.view import Special, View, quantity
+from factorspec_sdk.relations.view import Special, View, exact_key, quantity
 from factorspec_sdk.relations.wording import worded
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class AllDifferent(RelationBase):
             found = quantity(value)
             if found.code is None or isinstance(found.code, Special):
                 continue
-            key = typed_key(found.code)
+            key = exact_key(found.code)
             if key in seen:
                 return seen[key], path, worded(found)
             seen[key] = path

@@ -11,11 +11,10 @@ from pydantic import Field
 from factorspec_sdk.automata.alike import START, Alike
 from factorspec_sdk.automata.linear import compare
 from factorspec_sdk.automata.reading import nullable, reading
-from factorspec_sdk.fields.domains import IntRange, StepDomain, typed_key
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
 from factorspec_sdk.relations.unrolled import LeafPart
-from factorspec_sdk.relations.view import Special, View, quantity
+from factorspec_sdk.relations.view import Special, View, exact_key, quantity
 from factorspec_sdk.relations.wording import worded
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class AllEqual(RelationBase):
             found = quantity(value)
             if found.code is None or isinstance(found.code, Special):
                 continue
-            key = typed_key(found.code)
+            key = exact_key(found.code)
             if first is None:
                 first = path, worded(found), key
             elif key != first[2]:
@@ -66,5 +65,4 @@ class AllEqual(RelationBase):
 
 
 def _certain_range(leaf: LeafPart) -> bool:
-    ranged = isinstance(leaf.domain, IntRange | StepDomain)
-    return ranged and not leaf.optional and not nullable(leaf.domain)
+    return leaf.domain.stride is not None and not leaf.optional and not nullable(leaf.domain)

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from factorspec_sdk.automata.linear import linear
 from factorspec_sdk.automata.logic import disjunction, indicator
-from factorspec_sdk.fields.domains import encode_scalar
 from factorspec_sdk.relations.base import PathText, RelationBase
+from factorspec_sdk.relations.code_types import constant_code
 from factorspec_sdk.relations.evaluate import Truth, compare, constant, value_of
 from factorspec_sdk.relations.expressions import Comparison, Const, Expr
 from factorspec_sdk.relations.view import Quantity, View, quantity
@@ -47,7 +47,7 @@ class Count(RelationBase):
         terms = []
         for leaf in (leaf for path in self.over for leaf in lowering.leaves(path)):
             node, kind = lowering.leaf(leaf), leaf.domain.code_type
-            wanted = [store.known(encode_scalar(c.const, c.type or kind)) for c in self.values]
+            wanted = [store.known(constant_code(c, kind)) for c in self.values]
             found = disjunction(store, [lowering.compared("eq", node, value) for value in wanted])
             terms.append((indicator(store, found), 1))
         return [lowering.comparison_with(self.op, linear(store, terms), None, self.value)]

@@ -5,12 +5,14 @@ Truth is three-valued (True, False, None = unknown), as in SQL's CHECK. See ``ex
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from fractions import Fraction
 from functools import partial
 
-from factorspec_sdk.fields.domains import Scalar, encode_scalar, typed_key
-from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of
+from factorspec_sdk.fields.domains import Scalar, spelled_type
+from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of, total_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
     EXTREMES,
@@ -27,13 +29,13 @@ from factorspec_sdk.relations.expressions import (
     Present,
     Ref,
 )
-from factorspec_sdk.relations.view import Quantity, Special, View, quantity
+from factorspec_sdk.relations.view import Quantity, Special, View, exact_key, quantity, read_as
 
 Truth = bool | None
 
 _CALCULATIONS = frozenset({*ARITHMETIC, *EXTREMES, "quotient", "rounded"})
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__,
+_COMPARE: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
 
 
@@ -85,7 +87,10 @@ def truth_of(expr: Expr, view: View) -> Truth:
 def constant(const: Const) -> Quantity:
     """The value of a constant."""
     found = quantity(const.const)
-    return found if const.type is None else Quantity(encode_scalar(const.const, const.type), const.type)
+    if const.type is None or const.const is None:
+        return found
+    kind = spelled_type(str(const.const)) if const.type == "decimal" else const.type
+    return Quantity(read_as(const.const, kind), kind)
 
 
 def compare(op: str, left: Quantity, right: Quantity) -> Truth:
@@ -98,11 +103,11 @@ def compare(op: str, left: Quantity, right: Quantity) -> Truth:
     if isinstance(a, Special) or isinstance(b, Special):
         return op == "ne" if op in ("eq", "ne") else None
     if op == "eq" or op == "ne":
-        return (typed_key(a) == typed_key(b)) is (op == "eq")
+        return (exact_key(a) == exact_key(b)) is (op == "eq")
     if not (_is_number(a) and _is_number(b)):
         return None
-    assert isinstance(a, int) and isinstance(b, int)
-    return _COMPARE[op](a, b)
+    assert isinstance(a, int | Fraction) and isinstance(b, int | Fraction)
+    return _COMPARE[op](Fraction(a), Fraction(b))
 
 
 def all_of(truths: Iterable[Truth]) -> Truth:
@@ -116,8 +121,8 @@ def all_of(truths: Iterable[Truth]) -> Truth:
     return result
 
 
-def _is_number(code: Scalar) -> bool:
-    return isinstance(code, int) and not isinstance(code, bool)
+def _is_number(code: object) -> bool:
+    return isinstance(code, int | Fraction) and not isinstance(code, bool)
 
 
 def _calculated(expr: Op | Division, args: Sequence[Quantity]) -> Quantity:
@@ -176,7 +181,7 @@ def _key(parts: Sequence[Expr], view: View) -> tuple[list[Quantity], Special | N
 def _row(table: str, key: Sequence[Quantity], view: View) -> Sequence[Scalar] | None:
     """The first row that begins with ``key``, or None. Texts are dates or times where the key is one."""
     rows = view.rows_by_key(table, tuple(part.type for part in key))
-    return rows.get(tuple(typed_key(part.code) for part in key if not isinstance(part.code, Special)))
+    return rows.get(tuple(exact_key(part.code) for part in key if not isinstance(part.code, Special)))
 
 
 def _member(expr: Member, view: View) -> Truth:
@@ -226,9 +231,4 @@ def _fold_value(expr: Fold, view: View) -> Quantity:
     if expr.op == "count":
         return Quantity(sum(truth_of(expr.body, v) is True for v in views), "int")
     found = [value_of(expr.body, v) for v in views]
-    if any(value.code is Special.MISSING for value in found):
-        return Quantity(Special.MISSING)
-    if expr.op in ("min", "max"):
-        return extreme_of(found, smallest=expr.op == "min")
-    numbers = [v.code for v in found if isinstance(v.code, int) and not isinstance(v.code, bool)]
-    return Quantity(sum(numbers), "int")
+    return total_of(found) if expr.op == "sum" else extreme_of(found, smallest=expr.op == "min")

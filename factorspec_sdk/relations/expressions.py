@@ -19,6 +19,7 @@ are its JSON::
 Meaning (``relations/evaluate.py`` is the definition, compiled residuals are tested against it):
 
 * Codes are compared: integers; dates as days, times as seconds. So dates and times subtract to integers.
+* Decimals are exact numbers: they compare and calculate with integers and with decimals of other places.
 * Three truth values, as in SQL's CHECK: arithmetic or an order comparison on null or on an absent
   field is *unknown*; a relation is broken only if it is false. Equality with null is definite.
 * A ``lookup`` without a row, an ``item`` index out of range, a division by 0: the comparison around it is
@@ -72,10 +73,10 @@ class Ref(WireModel):
 
 
 class Const(WireModel):
-    """A JSON scalar; ``type`` says that a text is a date or a time."""
+    """A JSON scalar; ``type`` says that a text is a date, a time or a decimal."""
 
     const: bool | int | str | None
-    type: Literal["date", "time"] | None = None
+    type: Literal["date", "time", "decimal"] | None = None
 
 
 class Op(WireModel):

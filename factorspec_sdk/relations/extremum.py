@@ -10,10 +10,11 @@ from pydantic import Field
 
 from factorspec_sdk.automata.values import extreme
 from factorspec_sdk.fields.domains import CodeType
+from factorspec_sdk.relations.arithmetic import extreme_of
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth, compare, value_of
 from factorspec_sdk.relations.expressions import Comparison, Expr
-from factorspec_sdk.relations.view import Quantity, Special, View, quantity
+from factorspec_sdk.relations.view import Quantity, View, quantity
 from factorspec_sdk.relations.wording import COMPARED, expression_text, fields_text, worded
 
 if TYPE_CHECKING:
@@ -54,12 +55,5 @@ class Extremum(RelationBase):
         ]
 
     def _found(self, view: View) -> Quantity:
-        fields = (quantity(value) for over in self.over for _, value in view.resolve(over))
-        numbers = [
-            (found.code, found.type)
-            for found in fields
-            if isinstance(found.code, int) and not isinstance(found.code, bool)
-        ]
-        if not numbers:
-            return Quantity(Special.UNKNOWN)
-        return Quantity(*(min(numbers) if self.sign > 0 else max(numbers)))
+        found = (quantity(value) for over in self.over for _, value in view.resolve(over))
+        return extreme_of(list(found), smallest=self.sign > 0)

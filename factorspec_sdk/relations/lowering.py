@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from factorspec_sdk.automata.division import Modulo, Quotient
-from factorspec_sdk.automata.linear import Linear, compare, linear
+from factorspec_sdk.automata.linear import Linear, compare
 from factorspec_sdk.automata.logic import (
     as_bool,
     conjunction,
@@ -17,7 +17,7 @@ from factorspec_sdk.automata.logic import (
     occurs,
     same,
 )
-from factorspec_sdk.automata.nodes import Condition, Known, Mark, SlotValue, ValueNode
+from factorspec_sdk.automata.nodes import Condition, Known, SlotValue, ValueNode
 from factorspec_sdk.automata.tables import Lookup as LookupNode
 from factorspec_sdk.automata.tables import item_at, lookup, membership
 from factorspec_sdk.automata.texts import TextLength
@@ -26,12 +26,13 @@ from factorspec_sdk.automata.values import (
     Extreme,
     Magnitude,
     Product,
+    Rescaled,
     choose,
-    extreme,
-    or_zero,
+    rescaled,
 )
+from factorspec_sdk.fields.decimals import is_decimal, places_of
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar
-from factorspec_sdk.relations.code_types import type_of
+from factorspec_sdk.relations.code_types import common_type, constant_code, type_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
     EXTREMES,
@@ -50,7 +51,7 @@ from factorspec_sdk.relations.expressions import (
     roots,
 )
 from factorspec_sdk.relations.located import Fields
-from factorspec_sdk.relations.lower_numbers import length_of, operation
+from factorspec_sdk.relations.lower_numbers import fold_value, length_of, operation
 from factorspec_sdk.relations.unrolled import LeafPart, ListPart, NullablePart, ObjectPart, Part, UnionPart
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
@@ -107,24 +108,37 @@ class Lowering(Fields):
         inside = ((1 << (last - first)) - 1) << first
         return condition.movable and not condition.slots & ~inside
 
-    def type_of(self, expr: Expr) -> CodeType | None:
-        """What an expression's value is; None where it is not known or mixed."""
-        return type_of(self, expr)
+    def type_of(self, expr: Expr, *, calculated: bool = False) -> CodeType | None:
+        """What an expression's value is; None where it is not known or mixed. See ``code_types``."""
+        return type_of(self, expr, calculated=calculated)
 
     # -- values -----------------------------------------------------------------------------------
 
     def value(self, expr: Expr, want: CodeType | None = None) -> ValueNode:
-        """The value of an expression; texts are read as ``want`` where that is a date or a time."""
+        """The value of an expression; texts of tables are read as ``want`` where that is no text.
+
+        Codes have the places of the expression's own type, or those of ``want`` where that is a decimal (it
+        has as many places or more).
+        """
+        if not is_decimal(want):
+            return self._own_value(expr, want)
+        own = self.type_of(expr, calculated=True)
+        places = places_of(own)
+        if places is None:
+            return self._own_value(expr, want)
+        return rescaled(self.store, self._own_value(expr, own), 10 ** ((places_of(want) or 0) - places))
+
+    def _own_value(self, expr: Expr, want: CodeType | None) -> ValueNode:
         store = self.store
         match expr:
             case Ref():
                 return self.reference(expr.ref)
             case Const():
-                return store.known(encode_scalar(expr.const, expr.type or want))
+                return store.known(constant_code(expr, want or self.type_of(expr)))
             case Length():
                 return length_of(self, expr)
             case Division():
-                return operation(self, expr, want)
+                return operation(self, expr)
             case Lookup():
                 keys, trie = self._keyed(expr.table, expr.key, want)
                 return lookup(store, trie, keys)
@@ -132,37 +146,15 @@ class Lowering(Fields):
                 fields = tuple(node for path in expr.of for node in self.fields(path))
                 return item_at(store, self.value(expr.index), fields)
             case Fold() if expr.op in ("sum", "count", "min", "max"):
-                return self._fold_value(expr, want)
+                return fold_value(self, expr)
             case Op() if expr.op in (*ARITHMETIC, *EXTREMES):
-                return operation(self, expr, want)
+                return operation(self, expr)
             case Op() if expr.op == "if":
-                yes, no = self.value(expr.args[1], want), self.value(expr.args[2], want)
+                common = self.type_of(expr) if is_decimal(self.type_of(expr)) else want
+                yes, no = self.value(expr.args[1], common), self.value(expr.args[2], common)
                 return choose(store, self.condition(expr.args[0]), yes, no)
             case _:
                 return as_bool(store, self.condition(expr))
-
-    def _fold_value(self, expr: Fold, want: CodeType | None) -> ValueNode:
-        found = self.items(expr.over)
-        store = self.store
-        if found is None:
-            return store.known(Mark.UNKNOWN)
-        items, there = found
-        values = [self._summand(expr, item, presence, want) for item, presence in items]
-        if expr.op in ("sum", "count"):
-            total = linear(store, [(value, 1) for value in values])
-        else:
-            total = extreme(store, 1 if expr.op == "min" else -1, values)
-        return choose(store, there, total, store.known(Mark.UNKNOWN))
-
-    def _summand(self, expr: Fold, item: Part, presence: Condition, want: CodeType | None) -> ValueNode:
-        store, inner = self.store, self.bind(expr.bound, item)
-        included = inner.included(expr, presence)
-        if expr.op == "count":
-            return indicator(store, conjunction(store, [included, inner.condition(expr.body)]))
-        value = inner.value(expr.body, want)
-        if expr.op == "sum":
-            return choose(store, included, or_zero(store, value), store.known(0))
-        return choose(store, included, value, store.known(Mark.ABSENT))
 
     def included(self, expr: Fold, presence: Condition) -> Condition:
         """The item occurs and its filter is true (an unknown filter leaves it out)."""
@@ -229,17 +221,26 @@ class Lowering(Fields):
 
     def comparison_with(self, op: str, left: ValueNode, left_type: CodeType | None, right: Expr) -> Condition:
         """A comparison of a value of known type with an expression."""
-        return self.compared(op, left, self.value(right, left_type))
+        want = self._meeting(left_type, self.type_of(right), right)
+        if is_decimal(want):
+            left = rescaled(self.store, left, 10 ** ((places_of(want) or 0) - (places_of(left_type) or 0)))
+        return self.compared(op, left, self.value(right, want or left_type))
 
     def _comparison(self, op: str, left: Expr, right: Expr) -> Condition:
-        types = (self.type_of(left), self.type_of(right))
-        want = next((t for t in types if t in ("date", "time")), None)
+        want = self._meeting(self.type_of(left), self.type_of(right), left, right)
         return self.compared(op, self.value(left, want), self.value(right, want))
 
+    def _meeting(self, left: CodeType | None, right: CodeType | None, *exprs: Expr) -> CodeType | None:
+        """The type in which two sides are compared; it says how texts of tables are read."""
+        if common_type((left, right)) is None:
+            return None
+        read = (self.type_of(expr, calculated=True) for expr in exprs)
+        return common_type((left, right, *read))
+
     def _one_of(self, expr: In) -> Condition:
-        kind = self.type_of(expr.arg)
-        subject = self.value(expr.arg)
-        constants = [self.store.known(encode_scalar(c.const, c.type or kind)) for c in expr.values]
+        kind = self.type_of(expr.arg, calculated=any(c.type is not None for c in expr.values))
+        subject = self.value(expr.arg, kind)
+        constants = [self.store.known(constant_code(c, kind)) for c in expr.values]
         return disjunction(self.store, [self.compared("eq", subject, c) for c in constants])
 
     def _fold_condition(self, expr: Fold) -> Condition:
@@ -302,6 +303,8 @@ def _is_number(node: ValueNode) -> bool:
         return not node.nullable
     if isinstance(node, Known):
         return node.number is not None
+    if isinstance(node, Rescaled):
+        return _is_number(node.inner)
     if isinstance(node, LookupNode):
         return node.lo is not None
     return node.definite or isinstance(node, _NUMBERS)

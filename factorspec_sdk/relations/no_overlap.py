@@ -14,13 +14,13 @@ from factorspec_sdk.automata.no_overlap import Agenda, Block
 from factorspec_sdk.automata.no_overlap import no_overlap as apart
 from factorspec_sdk.automata.nodes import Condition, ValueNode
 from factorspec_sdk.automata.travel import Place, Travel, place_of, possible_places, travel_time
-from factorspec_sdk.fields.domains import CodeType, encode_scalar, typed_key
+from factorspec_sdk.fields.domains import CodeType, encode_scalar
 from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.evaluate import Truth, value_of
 from factorspec_sdk.relations.expressions import Expr, WireModel
 from factorspec_sdk.relations.firm import firm_slots, is_firm
 from factorspec_sdk.relations.tasks import MissingTime, Task, Timed, timed, times, unit_of
-from factorspec_sdk.relations.view import Quantity, Special, View
+from factorspec_sdk.relations.view import Quantity, Special, View, exact_key
 from factorspec_sdk.relations.wording import worded
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _way(table: str | None, start: Quantity, end: Quantity, view: View) -> int |
         return 0
     if isinstance(start.code, Special) or isinstance(end.code, Special):
         return None
-    places = (typed_key(start.code), typed_key(end.code))
+    places = (exact_key(start.code), exact_key(end.code))
     row = view.rows_by_key(table, (start.type, end.type)).get(places)
     time = row[-1] if row is not None else None
     if isinstance(time, int):

@@ -44,8 +44,12 @@ class SubstringOf(RelationBase):
         texts = _texts(lowering.tables, self.table)
         for part in self._parts(lowering):
             if isinstance(part, LeafPart):
-                values = [part.domain.value(index) for index in range(len(part.domain))]
-                rows = [(v,) for v in values if not isinstance(v, str) or _occurs(v, texts)]
+                domain = part.domain
+                rows = [
+                    (domain.code(index),)
+                    for index in range(len(domain))
+                    if not isinstance(value := domain.value(index), str) or _occurs(value, texts)
+                ]
                 keys = (lowering.leaf(part),)
                 yield membership(lowering.store, build_trie(rows, (0,), None), keys, True)
 

@@ -9,9 +9,13 @@ from pydantic import Field
 
 from factorspec_sdk.automata.linear import linear
 from factorspec_sdk.automata.values import or_zero
+from factorspec_sdk.fields.decimals import places_of
+from factorspec_sdk.relations.arithmetic import computed, total_of
 from factorspec_sdk.relations.base import PathText, RelationBase
+from factorspec_sdk.relations.code_types import common_type
 from factorspec_sdk.relations.evaluate import Truth, compare, value_of
 from factorspec_sdk.relations.expressions import Comparison, Expr
+from factorspec_sdk.relations.unrolled import LeafPart
 from factorspec_sdk.relations.view import Quantity, View, quantity
 from factorspec_sdk.relations.wording import COMPARED, expression_text, fields_text, worded
 
@@ -30,34 +34,41 @@ class Sum(RelationBase):
     value: Expr
 
     def holds(self, view: View) -> Truth:
-        return compare(self.op, Quantity(self._total(view), "int"), value_of(self.value, view))
+        return compare(self.op, self._total(view), value_of(self.value, view))
 
     def explain(self, view: View) -> str:
         fields = [field for over in self.over for field in view.resolve(over)]
         kind = "sum" if self.weights is None else f"weighted sum (weights {list(self.weights)})"
+        total = worded(self._total(view))
         return (
-            f"the {kind} of {fields_text(fields)} is {self._total(view)}, but must {COMPARED[self.op]} "
+            f"the {kind} of {fields_text(fields)} is {total}, but must {COMPARED[self.op]} "
             f"{expression_text(self.value, view)} = {worded(value_of(self.value, view))}"
         )
 
     def lower(self, lowering: Lowering) -> Iterable[Condition]:
+        leaves = [(leaf, weight) for path, weight in self._weighted() for leaf in lowering.leaves(path)]
+        common = common_type(leaf.domain.code_type for leaf, _ in leaves) or "int"
+        places = places_of(common) or 0
         terms = [
-            (or_zero(lowering.store, node), weight)
-            for path, weight in self._weighted()
-            for node in lowering.fields(path)
+            (or_zero(lowering.store, lowering.leaf(leaf)), weight * 10 ** (places - _places(leaf)))
+            for leaf, weight in leaves
         ]
         total = linear(lowering.store, terms)
-        return [lowering.comparison_with(self.op, total, None, self.value)]
+        return [lowering.comparison_with(self.op, total, common, self.value)]
 
     def _weighted(self) -> Iterable[tuple[str, int]]:
         weights = self.weights if self.weights is not None else (1,) * len(self.over)
         return zip(self.over, weights, strict=True)
 
-    def _total(self, view: View) -> int:
-        total = 0
-        for path, weight in self._weighted():
-            for _, value in view.resolve(path):
-                code = quantity(value).code
-                if isinstance(code, int) and not isinstance(code, bool):
-                    total += weight * code
-        return total
+    def _total(self, view: View) -> Quantity:
+        weighted = [
+            computed("mul", [found, Quantity(weight, "int")])
+            for path, weight in self._weighted()
+            for _, value in view.resolve(path)
+            if (found := quantity(value)).number is not None
+        ]
+        return total_of(weighted)
+
+
+def _places(leaf: LeafPart) -> int:
+    return places_of(leaf.domain.code_type) or 0

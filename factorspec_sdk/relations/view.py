@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import TypeGuard
 
+from factorspec_sdk.fields.decimals import MAX_PLACES, decimal_type, exact, exact_decimal, is_decimal
 from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
 from factorspec_sdk.fields.paths import EVERY, FieldPath, Segment, parse_path
 
@@ -29,17 +32,29 @@ class Special(Enum):
     COMPOUND = "compound"
 
 
+Exact = Scalar | Fraction
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A code and what it stands for; ``type`` is None for null, mixed and special ones."""
+    """A code and what it stands for; ``type`` is None for null, mixed and special ones.
 
-    code: Scalar | Special
+    A decimal's code is the number itself, whatever its places: an integer where it is whole, else a fraction.
+    """
+
+    code: Exact | Special
     type: CodeType | None = None
 
-    def as_type(self, other: Quantity) -> Scalar | Special:
-        """The code, read as a date or time where ``other`` is one and this is a text."""
+    @property
+    def number(self) -> int | Fraction | None:
+        """The code if it is a number, a date or a time."""
+        code = self.code
+        return code if isinstance(code, int | Fraction) and not isinstance(code, bool) else None
+
+    def as_type(self, other: Quantity) -> Exact | Special:
+        """The code, read as a date, time or decimal where ``other`` is one and this is a text."""
         if self.type == "text" and isinstance(self.code, str):
-            return encode_scalar(self.code, other.type)
+            return read_as(self.code, other.type)
         return self.code
 
 
@@ -56,12 +71,35 @@ def quantity(value: object) -> Quantity:
         return Quantity(value.toordinal(), "date")
     if isinstance(value, datetime.time):
         return Quantity(value.hour * 3600 + value.minute * 60 + value.second, "time")
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     kind = _SCALARS.get(type(value))
     if kind is not None or value is None:
         return Quantity(value, kind)  # type: ignore[arg-type]  # the type is one of _SCALARS
     return Quantity(Special.COMPOUND if isinstance(value, Mapping | Sequence) else Special.UNKNOWN)
+
+
+def read_as(value: Scalar, kind: CodeType | None) -> Exact:
+    """A JSON scalar read as a value of a type; a text that spells none stays itself."""
+    if is_decimal(kind) and isinstance(value, str):
+        number = exact_decimal(value)
+        return value if number is None else number
+    return value if is_decimal(kind) else encode_scalar(value, kind)
+
+
+def exact_key(value: Exact) -> tuple[str, Exact]:
+    """A key under which values of different types differ; equal numbers have equal keys."""
+    return ("number", value) if isinstance(value, Fraction) else typed_key(value)
+
+
+def _decimal(value: Decimal) -> Quantity:
+    if not value.is_finite():
+        return Quantity(Special.UNKNOWN)
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return Quantity(exact(value), decimal_type(min(max(-exponent, 0), MAX_PLACES)))
 
 
 _SCALARS: Mapping[type, CodeType] = {bool: "bool", int: "int", str: "text"}
@@ -96,7 +134,7 @@ class View:
             rows: dict[tuple[object, ...], Sequence[Scalar]] = {}
             for row in self.tables[table]:
                 cells = zip(row, types, strict=False)
-                rows.setdefault(tuple(typed_key(encode_scalar(cell, kind)) for cell, kind in cells), row)
+                rows.setdefault(tuple(exact_key(read_as(cell, kind)) for cell, kind in cells), row)
             found = self.indexes[table, types] = rows
         return found
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 from factorspec_sdk.errors import shown
+from factorspec_sdk.fields.decimals import exact_text, is_decimal, places_of
 from factorspec_sdk.fields.domains import code_to_iso
 from factorspec_sdk.relations.evaluate import truth_of, value_of
 from factorspec_sdk.relations.expressions import (
@@ -43,6 +45,8 @@ def worded(value: Quantity) -> str:
             return code_to_iso("date", value.code)
         if kind == "time" and 0 <= value.code < 86_400:
             return code_to_iso("time", value.code)
+    if isinstance(value.code, int | Fraction) and is_decimal(value.type):
+        return exact_text(value.code, places_of(value.type) or 0)
     return shown(value.code)
 
 
@@ -59,7 +63,7 @@ def expression_text(expr: Expr, view: View | None = None) -> str:
         case Ref():
             return _path_text(expr.ref, view)
         case Const():
-            return shown(expr.const)
+            return str(expr.const) if expr.type == "decimal" else shown(expr.const)
         case Length() | Present():
             return f"{_ASKED[expr.op]}({_path_text(expr.of, view)})"
         case Op() | Division():

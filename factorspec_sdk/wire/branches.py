@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import assert_never
 
-from factorspec_sdk.fields.domains import Domain, EnumDomain, StepDomain
+from factorspec_sdk.fields.domains import Domain, EnumDomain
 from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
@@ -119,10 +119,8 @@ def json_types(node: ObjectNode | ArrayNode | TextNode | FiniteNode | FreeNode) 
 
 
 def _types_of_domain(domain: Domain) -> frozenset[str]:
-    if domain.integers is not None:
-        return _JSON_TYPES["number"]
-    if isinstance(domain, StepDomain):
-        return _JSON_TYPES["string"]
+    if domain.stride is not None:
+        return _JSON_TYPES["string" if isinstance(domain.value(0), str) else "number"]
     return frozenset(json_type(domain.value(index)) for index in range(len(domain)))
 
 

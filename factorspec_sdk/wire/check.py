@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
+from factorspec_sdk.fields.decimals import is_decimal, read_decimal
 from factorspec_sdk.fields.domains import Scalar
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict, check_relations
@@ -57,7 +59,7 @@ def _taken(node: NullableNode | UnionNode, value: object) -> SchemaNode | None:
 
 
 def _typed(node: SchemaNode, value: object) -> object:
-    """The record with ISO texts of dates and times as Python dates and times."""
+    """The record with the texts of dates, times and decimals as Python values."""
     match node:
         case NullableNode() | UnionNode():
             taken = _taken(node, value)
@@ -67,13 +69,22 @@ def _typed(node: SchemaNode, value: object) -> object:
         case ObjectNode() if isinstance(value, Mapping):
             kinds = {prop.name: prop.node for prop in node.properties}
             return {name: _typed(kinds[name], v) if name in kinds else v for name, v in value.items()}
-        case FiniteNode() if isinstance(value, str):
-            return _moment(node.domain.code_type, value)
+        case FiniteNode():
+            return _decimal(value) if is_decimal(node.domain.code_type) else _moment(node, value)
         case _:
             return value
 
 
-def _moment(kind: str | None, text: str) -> object:
+def _decimal(value: object) -> object:
+    if isinstance(value, str):
+        return value if read_decimal(value) is None else Decimal(value)
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _moment(node: FiniteNode, text: object) -> object:
+    kind = node.domain.code_type
+    if not isinstance(text, str):
+        return text
     try:
         if kind == "date":
             return datetime.date.fromisoformat(text)

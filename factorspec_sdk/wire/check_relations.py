@@ -43,9 +43,12 @@ from factorspec_sdk.wire.places import SHARED_VALUES, TELL_APART, Facts, Scope
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_schema import SchemaReader
 from factorspec_sdk.wire.schema import ObjectNode, Row, SchemaNode, UnionNode, children
+from factorspec_sdk.wire.type_sets import DECIMAL
 from factorspec_sdk.wire.types import (
     INT,
+    NUMBER,
     ORDERED,
+    calculable,
     check_comparison,
     check_key,
     condition,
@@ -105,7 +108,10 @@ class RelationChecker:
             place = pointer("", VENDOR, "objective", at, "expr")
             found = type_of(goal.expr, scope, place)
             expect(found, ORDERED, f"{goal.goal} takes an integer, a date or a time", scope, place)
-            if len(found) > 1:
+            if found & DECIMAL:
+                hint = "count its smallest units: the quotient by 0.01 counts cents"
+                self._problems.refuse(place, f"{goal.goal} of a decimal is not enforced", hint=hint)
+            elif len(found) > 1:
                 self._problems.add(place, f"{goal.goal} takes values of one type")
             if not roots(goal.expr):
                 self._problems.add(place, f"{goal.goal} names no field", hint="leave this level out")
@@ -123,7 +129,7 @@ def _all_different(relation: AllDifferent, scope: Scope, place: str) -> None:
 def _ordered(relation: Ordered, scope: Scope, place: str) -> None:
     place = pointer(place, "over")
     found = fields_type(relation.over, scope, place)
-    expect(found, ORDERED, "ordered takes integers, dates or times", scope, place)
+    expect(found, ORDERED, "ordered takes numbers, dates or times", scope, place)
     if len(found) > 1:
         scope.problems.add(place, "all fields of ordered have one type")
 
@@ -154,12 +160,13 @@ def _table(relation: Table, scope: Scope, place: str) -> None:
 
 def _sum(relation: Sum, scope: Scope, place: str) -> None:
     over = pointer(place, "over")
-    expect(fields_type(relation.over, scope, over), INT, "sum adds integers", scope, over)
+    expect(fields_type(relation.over, scope, over, scales=True), NUMBER, "sum adds numbers", scope, over)
     if relation.weights is not None and len(relation.weights) != len(relation.over):
         message = f"{len(relation.weights)} weights for {len(relation.over)} paths"
         scope.problems.add(pointer(place, "weights"), message, hint="write one weight per path")
     value = pointer(place, "value")
-    expect(type_of(relation.value, scope, value), INT, "a sum is compared with an integer", scope, value)
+    found = calculable(type_of(relation.value, scope, value))
+    expect(found, NUMBER, "a sum is compared with a number", scope, value)
 
 
 def _count(relation: Count, scope: Scope, place: str) -> None:

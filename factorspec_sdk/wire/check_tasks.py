@@ -13,11 +13,8 @@ from factorspec_sdk.relations.tasks import Task
 from factorspec_sdk.wire.places import Scope
 from factorspec_sdk.wire.problems import pointer
 from factorspec_sdk.wire.schema import ArrayNode, ObjectNode, SchemaNode
+from factorspec_sdk.wire.type_sets import INT, MOMENT, TEXT, TIMELINE
 from factorspec_sdk.wire.types import (
-    INT,
-    MOMENT,
-    ORDERED,
-    TEXT,
     Type,
     check_key,
     expect,
@@ -116,7 +113,7 @@ def task_scope(task: Task, scope: Scope, place: str) -> Iterator[tuple[Scope, st
 def check_times(task: Task, scope: Scope, place: str) -> Type:
     """Start, and end or duration; returns their type."""
     start = type_of(task.start, scope, pointer(place, "start"))
-    expect(start, ORDERED, "a start is an integer, a date or a time", scope, pointer(place, "start"))
+    expect(start, TIMELINE, "a start is an integer, a date or a time", scope, pointer(place, "start"))
     if task.duration is not None:
         below = pointer(place, "duration")
         found = type_of(task.duration, scope, below)
@@ -124,13 +121,13 @@ def check_times(task: Task, scope: Scope, place: str) -> Type:
         return start
     assert task.end is not None
     end = type_of(task.end, scope, pointer(place, "end"))
-    expect(end, ORDERED, "an end is an integer, a date or a time", scope, pointer(place, "end"))
+    expect(end, TIMELINE, "an end is an integer, a date or a time", scope, pointer(place, "end"))
     return start | end
 
 
 def check_unit(times: Type, scope: Scope, place: str) -> None:
     """Note times of different types."""
-    if len(times & ORDERED) > 1:
+    if len(times & TIMELINE) > 1:
         scope.problems.add(pointer(place, "tasks"), "all times of one relation have one type")
 
 

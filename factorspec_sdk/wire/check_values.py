@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from factorspec_sdk.relations import AllEqual, Maximum, Minimum, SameLength
 from factorspec_sdk.wire.places import Scope
 from factorspec_sdk.wire.problems import pointer
+from factorspec_sdk.wire.type_sets import one_scale
 from factorspec_sdk.wire.types import (
     ANY,
     ORDERED,
@@ -27,7 +28,7 @@ def check_extremum(relation: Maximum | Minimum, scope: Scope, place: str) -> Non
     """Numbers, dates or times of one type, compared with a value of that type."""
     over = pointer(place, "over")
     found = one_type(relation.over, scope, over)
-    expect(found, ORDERED, f"{relation.kind} takes integers, dates or times", scope, over)
+    expect(found, ORDERED, f"{relation.kind} takes numbers, dates or times", scope, over)
     value = pointer(place, "value")
     check_comparison(relation.op, found, type_of(relation.value, scope, value), scope, value)
 
@@ -45,5 +46,6 @@ def one_type(paths: Sequence[str], scope: Scope, place: str) -> Type:
         below = f"{place}/{at}"
         own = field_type(path, scope, below)
         check_comparison("eq", found, own, scope, below)
+        one_scale(found | own, scope, below)
         found = found | own if not found or found & own else found
     return found

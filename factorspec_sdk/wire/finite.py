@@ -7,6 +7,7 @@ from typing import Literal
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import CodeType, EnumDomain, Scalar, code_to_iso, iso_to_code, typed_key
+from factorspec_sdk.wire.decimals import listed_type
 from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.problems import Problems, pointer
@@ -50,14 +51,17 @@ def read_listed(schema: Schema, place: str, limits: Limits, problems: Problems) 
     refuse_others(
         schema, {"type", "enum", "const", "format", VENDOR}, "values that are listed", place, problems
     )
-    vendor_of(schema, place, frozenset(), problems)
     types = types_of(schema, place, problems)
     values = _listed_values(schema, place, limits, problems)
     if types is None or values is None:
         return None
     if types:
         values = tuple(v for v in values if any(_IS_TYPE[name](v) for name in types))
-    code_type = _moment_type(schema, values, place, problems)
+    if "format" in schema:
+        vendor_of(schema, place, frozenset(), problems)
+        code_type = _moment_type(schema, values, place, problems)
+    else:
+        code_type = listed_type(schema, values, place, problems)
     if not values:
         problems.empty(place, "no value is left in the list")
         return None
@@ -110,9 +114,7 @@ def moment_name(name: JsonValue) -> Literal["date", "time"] | None:
 def _moment_type(
     schema: Schema, values: tuple[Scalar, ...], place: str, problems: Problems
 ) -> CodeType | None:
-    """``date`` or ``time`` where the format says so; every text must then be one."""
-    if "format" not in schema:
-        return None
+    """What the format says; every text must then be one."""
     place = pointer(place, "format")
     name = moment_name(schema["format"])
     if name is None:
@@ -138,5 +140,8 @@ def nullable(node: SchemaNode, place: str, limits: Limits) -> SchemaNode:
         return node
     if len(domain) > limits.enum_values:
         return UnionNode(place, (node, FiniteNode(place, NULL_ONLY)))
-    values = (*(domain.value(i) for i in range(len(domain))), None)
-    return FiniteNode(place, EnumDomain(values, domain.code_type))
+    listed = [domain.value(i) for i in range(len(domain))]
+    values = tuple(value for value in listed if not isinstance(value, float))
+    if len(values) < len(listed):  # decimals that are written as numbers
+        return UnionNode(place, (node, FiniteNode(place, NULL_ONLY)))
+    return FiniteNode(place, EnumDomain((*values, None), domain.code_type))

@@ -7,10 +7,12 @@ from fractions import Fraction
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import IntRange
-from factorspec_sdk.wire.keywords import Schema, refuse_others
+from factorspec_sdk.wire.decimals import read_decimals
+from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import MAX_INTEGER, MIN_INTEGER
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.schema import FiniteNode, FreeNode, SchemaNode
+from factorspec_sdk.wire.vendor import vendor_of
 
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 #: XGrammar 0.2.9 enforces a free multipleOf up to here
@@ -67,8 +69,11 @@ def _free_integer(
 
 
 def read_number(schema: Schema, place: str, problems: Problems) -> SchemaNode | None:
-    """Read a schema of type number without ``enum``: always free."""
-    refuse_others(schema, {"type", *_BOUNDS}, "numbers (integers have it)", place, problems)
+    """Read a schema of type number without ``enum``: free, or decimals where a domain says so."""
+    refuse_others(schema, {"type", VENDOR, *_BOUNDS}, "numbers (integers have it)", place, problems)
+    vendor = vendor_of(schema, place, frozenset({"domain"}), problems)
+    if "domain" in vendor:
+        return read_decimals(schema, vendor["domain"], place, problems, quoted=False)
     given, wrong = _bounds(schema, place, problems)
     if wrong:
         return None

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.fields.decimals import MAX_PLACES
 from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import TYPES
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR
@@ -134,7 +135,12 @@ def _vendor() -> Schema:
 def _domain() -> Schema:
     step: Schema = {"type": "integer", "minimum": 1, "default": 1}
     step["description"] = "days for dates, seconds for times"
-    return _closed({"min": _TEXT, "max": _TEXT, "step": step}, required=["min", "max"])
+    moments = _closed({"min": _TEXT, "max": _TEXT, "step": step}, required=["min", "max"])
+    decimal: Schema = {"type": "string", "pattern": "^-?[0-9]{1,40}(\\.[0-9]{1,40})?$"}
+    places: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_PLACES}
+    bounds: Schema = dict.fromkeys(("min", "max", "step"), decimal)
+    decimals = _closed({"places": places, **bounds}, required=["places"])
+    return {"anyOf": [moments, decimals]}
 
 
 if __name__ == "__main__":

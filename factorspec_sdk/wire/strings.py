@@ -11,6 +11,7 @@ from typing import Literal
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import EnumDomain, IntRange, StepDomain, code_to_iso, iso_to_code
+from factorspec_sdk.wire.decimals import read_decimals
 from factorspec_sdk.wire.finite import moment_name
 from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
@@ -55,6 +56,8 @@ def read_string(schema: Schema, place: str, limits: Limits, problems: Problems) 
                 pointer(place, key), f"{key} beside {narrowing[0]} is not enforced", schema[key], hint
             )
         return None
+    if "domain" in vendor and "format" not in schema:
+        return read_decimals(schema, vendor["domain"], place, problems, quoted=True)
     if "domain" in vendor:
         return _moments(schema, vendor["domain"], place, limits, problems)
     if narrowing:
@@ -121,7 +124,7 @@ def _moments(
     kind = moment_name(schema.get("format"))
     below = pointer(place, VENDOR, "domain")
     if kind is None:
-        problems.refuse(below, "a domain stands on strings of format date or time only", domain)
+        problems.refuse(below, "beside a domain, format is date or time", domain)
         return None
     if not isinstance(domain, dict):
         problems.add(below, 'a domain is an object {"min": …, "max": …, "step": n}', domain)

@@ -1,21 +1,23 @@
 """Static types of expressions: what can never hold, or would silently be unknown, is a problem.
 
-A type is the set of code types that a value may have, null apart: ``{"int"}``, ``{"date"}``, both for
-mixed values. The empty set is null, or a value whose problems are noted already; it goes with everything.
+Types and what goes with what: ``type_sets``, ``number_types``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
+from factorspec_sdk.fields.decimals import decimal_type, is_decimal, places_of
 from factorspec_sdk.fields.domains import (
+    MOMENTS,
     CodeType,
     Domain,
     EnumDomain,
     Scalar,
     code_to_iso,
     iso_to_code,
+    spelled_type,
     typed_key,
 )
 from factorspec_sdk.relations.expressions import (
@@ -34,32 +36,32 @@ from factorspec_sdk.relations.expressions import (
     Present,
     Ref,
 )
-from factorspec_sdk.wire.places import Kind, Scope
+from factorspec_sdk.wire.number_types import arithmetic_type, check_divisor, extreme_type, number_type
+from factorspec_sdk.wire.places import Scope
 from factorspec_sdk.wire.problems import pointer
 from factorspec_sdk.wire.schema import Row
+from factorspec_sdk.wire.type_sets import (
+    ANY,
+    BOOL,
+    COMPOUND,
+    DECIMAL,
+    INT,
+    MOMENT,
+    NUMBER,
+    ORDERED,
+    Type,
+    calculable,
+    check_comparison,
+    expect,
+    may_equal,
+    names_of,
+    one_scale,
+)
 
-Type = frozenset[Kind]
-
-ANY: Type = frozenset()
-INT: Type = frozenset({"int"})
-BOOL: Type = frozenset({"bool"})
-DATE: Type = frozenset({"date"})
-TEXT: Type = frozenset({"text"})
-TIME: Type = frozenset({"time"})
-COMPOUND: Type = frozenset({"compound"})
-MOMENT: Type = DATE | TIME
-ORDERED: Type = INT | MOMENT
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-_EQUALITIES = frozenset({"eq", "ne"})
 _LOGIC = frozenset({"and", "or", "not", "implies"})
-_MOMENTS: tuple[Literal["date", "time"], ...] = ("date", "time")
 _CODE_TYPES: dict[type, CodeType] = {bool: "bool", int: "int", str: "text"}
-_NAMES = {
-    "int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
-    "compound": "no single value",
-}  # fmt: skip
-_DATE_HINT = 'write {"const": "2026-05-01", "type": "date"}'
-_TIME_HINT = 'write {"const": "09:30:00", "type": "time"}'
+_EXAMPLES = {"date": "2026-05-01", "time": "09:30:00", "decimal": "12.30"}
 
 
 def type_of_domain(domain: Domain) -> Type:
@@ -73,7 +75,9 @@ def type_of_domain(domain: Domain) -> Type:
 def ref_type(path: str, scope: Scope, place: str) -> Type:
     """Types of the single value that a path names."""
     domains = scope.value(path, place)
-    return ANY.union(*(COMPOUND if domain is None else type_of_domain(domain) for domain in domains))
+    found = ANY.union(*(COMPOUND if domain is None else type_of_domain(domain) for domain in domains))
+    one_scale(found, scope, place)
+    return found
 
 
 def type_of(expr: Expr, scope: Scope, place: str) -> Type:
@@ -111,36 +115,19 @@ def condition(expr: Expr, scope: Scope, place: str) -> None:
         expect(found, BOOL, "a condition is needed", scope, place)
 
 
-def expect(found: Type, wanted: Type, message: str, scope: Scope, place: str) -> None:
-    """Note that a value has another type than is needed. ``found`` must lie within ``wanted``."""
-    if found - wanted:
-        scope.problems.add(place, f"{message}, this is {_names(found)}")
-
-
 def field_type(path: str, scope: Scope, place: str) -> Type:
     """Types of all fields that a path names."""
     return ANY.union(*map(type_of_domain, scope.fields(path, place)))
 
 
-def fields_type(paths: Sequence[str], scope: Scope, place: str) -> Type:
-    """Types of all fields that some paths name."""
+def fields_type(paths: Sequence[str], scope: Scope, place: str, *, scales: bool = False) -> Type:
+    """Types of all fields that some paths name; ``scales``: decimals of different places go together."""
     found: Type = ANY
     for at, path in enumerate(paths):
         found |= field_type(path, scope, f"{place}/{at}")
+    if not scales:
+        one_scale(found, scope, place)
     return found
-
-
-def check_comparison(op: str, left: Type, right: Type, scope: Scope, place: str) -> None:
-    """Note a comparison that is never definite, or never true."""
-    if op not in _EQUALITIES:
-        for side in (left, right):
-            if side - ORDERED - TEXT or (side == TEXT and not (left | right) & MOMENT):
-                scope.problems.add(place, f"{op} compares integers, dates or times, this is {_names(side)}")
-                return
-    if left and right and not left & right:
-        both = left | right
-        hint = _DATE_HINT if both == DATE | TEXT else _TIME_HINT if both == TIME | TEXT else None
-        scope.problems.add(place, f"{_names(left)} cannot be compared with {_names(right)}", hint=hint)
 
 
 def const_type(const: Const, scope: Scope, place: str) -> Type:
@@ -150,11 +137,20 @@ def const_type(const: Const, scope: Scope, place: str) -> Type:
         return _types_of((value,))
     if value is None:
         return ANY
-    code = iso_to_code(const.type, value) if isinstance(value, str) else None
-    if code is None or code_to_iso(const.type, code) != value:
-        hint = "write it like 2026-05-01" if const.type == "date" else "write it like 09:30:00"
-        scope.problems.add(pointer(place, "const"), f"this is no ISO {const.type}", value, hint)
-    return frozenset({const.type})
+    if const.type == "decimal":
+        kind = spelled_type(value) if isinstance(value, str) else None
+        good = is_decimal(kind)
+    else:
+        kind = const.type
+        code = iso_to_code(const.type, value) if isinstance(value, str) else None
+        good = code is not None and code_to_iso(const.type, code) == value
+    if not good:
+        name = "decimal" if const.type == "decimal" else f"ISO {const.type}"
+        hint = f"write it like {_EXAMPLES[const.type]}"
+        scope.problems.add(pointer(place, "const"), f"this is no {name}", value, hint)
+        return ANY if kind is None else frozenset({kind})
+    assert kind is not None
+    return frozenset({kind})
 
 
 def table_rows(name: str, width: int, scope: Scope, place: str, key: str = "table") -> tuple[Row, ...]:
@@ -176,8 +172,8 @@ def check_key(key: Sequence[Type], rows: tuple[Row, ...], scope: Scope, place: s
     """Note a column whose cells can never equal the key's part."""
     for column, part in enumerate(key):
         cells = _column_type(rows, column, part, scope)
-        if part and cells and not part & cells:
-            names = f"{_names(part)} never equals a cell of column {column}: {_names(cells)}"
+        if part and cells and not may_equal(part, cells):
+            names = f"{names_of(part)} never equals a cell of column {column}: {names_of(cells)}"
             scope.problems.add(f"{place}/{column}", names)
 
 
@@ -188,22 +184,26 @@ def _types_of(values: Sequence[Scalar]) -> Type:
 
 def _column_type(rows: tuple[Row, ...], column: int, wanted: Type, scope: Scope) -> Type:
     """Types of the cells of a column. O(rows) once per table, column and wanted type."""
-    place = (id(rows), column, wanted & MOMENT)
+    place = (id(rows), column, wanted & (MOMENT | DECIMAL))
     if place not in scope.facts.columns:
         cells = [row[column] for row in rows if column < len(row)]
         scope.facts.columns[place] = _cells_type(cells, wanted)
     return scope.facts.columns[place]
 
 
-def _cells_type(cells: Sequence[Scalar], wanted: Type = MOMENT) -> Type:
-    """Like ``_types_of``, but texts that are all dates (or times) may be compared with dates (times)."""
+def _cells_type(cells: Sequence[Scalar], wanted: Type) -> Type:
+    """Like ``_types_of``, but texts that all spell dates, times or decimals compare with such values."""
     found = _types_of(cells)
-    if "text" in found:
-        for kind in _MOMENTS:
-            if kind in wanted and all(
-                not isinstance(c, str) or iso_to_code(kind, c) is not None for c in cells
-            ):
-                found |= {kind}
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    if not texts:
+        return found
+    for kind in MOMENTS:
+        if kind in wanted and all(iso_to_code(kind, text) is not None for text in texts):
+            found |= {kind}
+    if wanted & DECIMAL:
+        spelled = [spelled_type(text) for text in texts]
+        if all(is_decimal(kind) for kind in spelled):
+            found |= {decimal_type(max(places_of(kind) or 0 for kind in spelled))}
     return found
 
 
@@ -225,69 +225,30 @@ def _op(expr: Op, scope: Scope, place: str) -> Type:
         )
     types = [type_of(arg, scope, f"{args}/{at}") for at, arg in enumerate(expr.args)]
     if expr.op in EXTREMES:
-        return _extreme(expr, types, scope, args)
+        return extreme_type(expr, types, scope, args)
     if expr.op in _COMPARISONS:
         check_comparison(expr.op, types[0], types[1], scope, place)
         return BOOL
-    return _arithmetic(expr, types, scope, args)
+    return arithmetic_type(expr, types, scope, args)
 
 
 def _branches(types: Sequence[Type], scope: Scope, place: str) -> Type:
     left, right = types
     if left and right and not left & right:
-        scope.problems.add(place, f"the branches are {_names(left)} and {_names(right)}", hint="use one type")
+        scope.problems.add(
+            place, f"the branches are {names_of(left)} and {names_of(right)}", hint="use one type"
+        )
     return left | right
 
 
-def _arithmetic(expr: Op, types: Sequence[Type], scope: Scope, place: str) -> Type:
-    """Integers; a date (or time) plus or minus an integer; the difference of two dates (or times)."""
-    before = len(scope.problems)
-    if expr.op == "mod":
-        _check_divisor(expr.args[1], scope, f"{place}/1")
-    wanted = ORDERED if expr.op in ("add", "sub") else INT
-    for at, (arg, found) in enumerate(zip(expr.args, types, strict=True)):
-        needed = "integers, dates or times" if wanted is ORDERED else "integers"
-        if isinstance(arg, Const) and arg.const is None:
-            scope.problems.add(f"{place}/{at}", f"{expr.op} of null is always unknown")
-        else:
-            expect(found, wanted, f"{expr.op} takes {needed}", scope, f"{place}/{at}")
-    if len(scope.problems) > before:
-        return ANY
-    moments = [found for found in types if found and found != INT]
-    if not moments:
-        return INT
-    if expr.op == "sub" and types[0] == types[1]:
-        return INT
-    if len(moments) > 1 or (expr.op == "sub" and types[0] == INT) or len(moments[0]) > 1:
-        shown = " and ".join(_names(found) for found in types)
-        hint = "a date or time takes integers (days, seconds); sub takes two of one type"
-        scope.problems.add(place, f"{expr.op} cannot take {shown}", hint=hint)
-        return ANY
-    return moments[0]
-
-
-def _extreme(expr: Op, types: Sequence[Type], scope: Scope, place: str) -> Type:
-    for at, found in enumerate(types):
-        expect(found, ORDERED, f"{expr.op} takes integers, dates or times", scope, f"{place}/{at}")
-    known = {found for found in types if found}
-    if len(known) > 1:
-        scope.problems.add(place, f"{expr.op} takes values of one type", hint="here are several")
-    return known.pop() if known else ANY
-
-
 def _division(expr: Division, scope: Scope, place: str) -> Type:
-    for at, arg in enumerate(expr.args):
-        found = type_of(arg, scope, f"{place}/{at}")
+    types = [calculable(type_of(arg, scope, f"{place}/{at}")) for at, arg in enumerate(expr.args)]
+    for at, (arg, found) in enumerate(zip(expr.args, types, strict=True)):
         if isinstance(arg, Const) and arg.const is None:
             scope.problems.add(f"{place}/{at}", f"{expr.op} of null is always unknown")
-        expect(found, INT, f"{expr.op} takes integers", scope, f"{place}/{at}")
-    _check_divisor(expr.args[1], scope, f"{place}/1")
-    return INT
-
-
-def _check_divisor(divisor: Expr, scope: Scope, place: str) -> None:
-    if isinstance(divisor, Const) and divisor.const == 0:
-        scope.problems.add(place, "a division by 0 never has a value", divisor.const)
+        expect(found, NUMBER, f"{expr.op} takes numbers", scope, f"{place}/{at}")
+    check_divisor(expr.args[1], scope, f"{place}/1")
+    return INT if expr.op == "quotient" else number_type(expr.op, types[1:], scope, place)
 
 
 def _in(expr: In, scope: Scope, place: str) -> Type:
@@ -322,7 +283,7 @@ def _lookup(expr: Lookup, scope: Scope, place: str) -> Type:
     if twice is not None:
         message = f"a lookup needs one row per key; {expr.table!r} has two"
         scope.problems.add(pointer(place, "table"), message, twice)
-    return _column_type(rows, -1, MOMENT, scope)
+    return _column_type(rows, -1, MOMENT | DECIMAL, scope)
 
 
 def key_twice(rows: tuple[Row, ...], scope: Scope) -> Row | None:
@@ -347,13 +308,31 @@ def _fold(expr: Fold, scope: Scope, place: str) -> Type:
     if expr.op in ("every", "some", "count"):
         condition(expr.body, inner, body)
         return INT if expr.op == "count" else BOOL
-    found = type_of(expr.body, inner, body)
+    found = calculable(type_of(expr.body, inner, body))
     if expr.op == "sum":
-        expect(found, INT, "sum adds integers", inner, body)
-        return INT
-    expect(found, ORDERED, f"{expr.op} takes integers, dates or times", inner, body)
+        expect(found, NUMBER, "sum adds numbers", inner, body)
+        return number_type("sum", [found], inner, body)
+    expect(found, ORDERED, f"{expr.op} takes numbers, dates or times", inner, body)
     return found
 
 
-def _names(found: Type) -> str:
-    return " or ".join(_NAMES[name] for name in sorted(found)) or "null"
+__all__ = [
+    "ANY",
+    "BOOL",
+    "COMPOUND",
+    "INT",
+    "NUMBER",
+    "ORDERED",
+    "Type",
+    "calculable",
+    "check_comparison",
+    "check_key",
+    "condition",
+    "const_type",
+    "expect",
+    "fields_type",
+    "ref_type",
+    "table_rows",
+    "type_of",
+    "type_of_domain",
+]

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.fields.domains import CodeType, EnumDomain, Scalar, typed_key
+from factorspec_sdk.fields.decimals import is_decimal
+from factorspec_sdk.fields.domains import CodeType, EnumDomain, Scalar, moment_of, typed_key
 from factorspec_sdk.wire.branches import Resolve, are_apart, branches_of, unions_of
 from factorspec_sdk.wire.finite import NULL_ONLY, nullable
 from factorspec_sdk.wire.keywords import Schema
@@ -75,7 +76,7 @@ class _Parts:
     def _add_finite(self, node: FiniteNode) -> None:
         if node.domain.index(None) is not None:
             self.null = True
-            values = tuple(v for v in map(node.domain.value, range(len(node.domain))) if v is not None)
+            values = tuple(value for _, value in _keys(node) if value is not None)
             if not values:
                 return
             node = FiniteNode(node.pointer, EnumDomain(values, node.domain.code_type))
@@ -89,6 +90,8 @@ class _Parts:
     def _joined(self, one: FiniteNode, other: FiniteNode) -> FiniteNode | None:
         """Both as one list of values, where they are short or share values."""
         if len(one.domain) + len(other.domain) > self.limits.enum_values:
+            return None
+        if any(is_decimal(node.domain.code_type) for node in (one, other)):
             return None
         if not (_is_short(one) and _is_short(other)) and are_apart((one, other)):
             return None
@@ -114,12 +117,14 @@ class _Parts:
 
 
 def _is_short(node: FiniteNode) -> bool:
-    plain = node.domain.code_type not in ("date", "time")
+    kind = node.domain.code_type
+    plain = moment_of(kind) is None and not is_decimal(kind)
     return plain and (len(node.domain) <= _LISTED or isinstance(node.domain, EnumDomain))
 
 
 def _keys(node: FiniteNode) -> list[tuple[str, Scalar]]:
-    return [typed_key(node.domain.value(index)) for index in range(len(node.domain))]
+    values = map(node.domain.value, range(len(node.domain)))
+    return [typed_key(value) for value in values if not isinstance(value, float)]
 
 
 def _exactly_one(
@@ -127,6 +132,9 @@ def _exactly_one(
 ) -> SchemaNode | None:
     """``oneOf`` over listed values: those that stand in one list only."""
     finite = [branch for branch in branches if isinstance(branch, FiniteNode)]
+    if any(is_decimal(node.domain.code_type) for node in finite):
+        problems.refuse(place, "oneOf of decimals that share values is not enforced", hint="write anyOf")
+        return None
     if sum(len(node.domain) for node in finite) > limits.enum_values:
         problems.refuse(place, f"oneOf over more than {limits.enum_values} values that are shared")
         return None

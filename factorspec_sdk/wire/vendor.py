@@ -55,7 +55,7 @@ def _refuse(key: str, value: JsonValue, place: str, allowed: frozenset[str], pro
     elif key in _LATER:
         problems.refuse(place, f"{key} is not supported in version {VERSION}", value)
     elif key in _ON_OBJECTS | _ON_VALUES:
-        where = "objects" if key in _ON_OBJECTS else "dates and times, beside 'format'"
+        where = "objects" if key in _ON_OBJECTS else "dates, times (beside 'format') and decimals"
         problems.refuse(place, f"{key} stands on {where} only", value)
     else:
         problems.refuse(place, f"unknown keyword {key!r}", value, problems.did_you_mean(key, allowed))

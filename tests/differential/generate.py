@@ -10,6 +10,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.differential.generate_numbers import DECIMALS, NUMBERS, TYPES, NumberFields
 from tests.differential.generate_schedules import SCHEDULING_KINDS, SchedulingKinds
 from tests.differential.generate_texts import TEXT_KINDS, TextKinds
 from tests.differential.generate_values import VALUE_KINDS, ValueKinds
@@ -18,9 +19,6 @@ KINDS = (
     "all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension",
     *VALUE_KINDS, *SCHEDULING_KINDS, *TEXT_KINDS,
 )  # fmt: skip
-TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext", "datetext")
-OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
-MODES = ("floor", "ceiling", "half_up", "half_even")
 TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
 Json = dict[str, Any]
 
@@ -48,7 +46,7 @@ class Shape:
     size: int = 1
 
 
-class Generator(SchedulingKinds, TextKinds, ValueKinds):
+class Generator(NumberFields, SchedulingKinds, TextKinds, ValueKinds):
     """One random document."""
 
     def __init__(
@@ -186,8 +184,24 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
 
     def _scalar(self, path: str) -> tuple[Json, Leaf]:
         kind = self.rng.choice(
-            ["int", "int", "int", "text", "text", "bool", "date", "time", "nullable", "nulltext", "datetext"]
+            [
+                "int",
+                "int",
+                "int",
+                "text",
+                "text",
+                "bool",
+                "date",
+                "time",
+                "nullable",
+                "nulltext",
+                "datetext",
+                *DECIMALS,
+            ]
         )
+        if kind in DECIMALS:
+            schema, values = self._decimal(kind)
+            return schema, Leaf(path, kind, values)
         if kind == "datetext":  # two scalar branches
             date, leaf = self._moment(path, "date")
             texts = ["never", "a"][: self.rng.randint(1, 2)]
@@ -195,8 +209,8 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         if kind == "int":
             lo, step = self.rng.choice([-2, 0, 1, 9, 98, 998]), self.rng.choice([1, 1, 2, 5])
             hi = lo + step * self.rng.randint(0, 3)
-            schema: Json = {"type": "integer", "minimum": lo, "maximum": hi}
-            values: list[Any] = list(range(lo, hi + 1))
+            schema = {"type": "integer", "minimum": lo, "maximum": hi}
+            values = list(range(lo, hi + 1))
             if step > 1:
                 schema["multipleOf"] = step
                 values = [v for v in values if v % step == 0]
@@ -244,6 +258,8 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
             made["type"] = leaf.type
         elif leaf.type == "datetext" and str(value)[0].isdigit() and self.rng.random() < 0.5:
             made["type"] = "date"
+        if leaf.type in DECIMALS and value is not None:
+            return self._decimal_constant(value)
         return made
 
     def _paths(self, shape: Shape, *types: str, least: int = 1) -> list[Leaf]:
@@ -255,36 +271,6 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
             if not any(other.path.split("[")[0] == stem and "[" in other.path for other in paths):
                 paths.append(leaf)
         return paths
-
-    def _number(self, leaves: list[Leaf], depth: int = 1) -> Json | None:
-        leaf = self._pick(leaves, "int", "nullable")
-        if leaf is None:
-            return None
-        ref: Json = {"ref": leaf.path}
-        if depth == 0 or self.rng.random() < 0.4:
-            return ref
-        other = (
-            self._number(leaves, depth - 1) if self.rng.random() < 0.6 else {"const": self.rng.randint(-2, 3)}
-        )
-        op = self.rng.choice(["add", "sub", "mul", "neg", "abs", "add", "sub", *OPERATIONS])
-        if op in ("neg", "abs"):
-            return {"op": op, "args": [ref]}
-        if op in ("mod", "quotient", "rounded") and other == {"const": 0}:
-            other = ref  # a constant divisor of 0 is refused
-        made: Json = {"op": op, "args": [ref, other]}
-        if op in ("quotient", "rounded"):
-            made["mode"] = self.rng.choice(MODES)
-        return made
-
-    def _question(self, leaves: list[Leaf]) -> Json | None:
-        """Whether a field is there, or how long a text is."""
-        leaf = self._pick([leaf for leaf in leaves if "[-" not in leaf.path], *TYPES)
-        if leaf is None:
-            return None
-        if leaf.type in ("text", "nulltext") and self.rng.random() < 0.6:
-            compared = [{"op": "len", "of": leaf.path}, {"const": self.rng.randint(0, 3)}]
-            return {"op": self.rng.choice(["eq", "le", "gt", "ne"]), "args": compared}
-        return {"op": "present", "of": leaf.path, "null": self.rng.random() < 0.5}
 
     def _condition(self, leaves: list[Leaf], shape: Shape | None, depth: int = 2) -> Json | None:
         roll = self.rng.random()
@@ -314,12 +300,13 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
             return None
         if leaf.type == "bool" and self.rng.random() < 0.5:
             return {"ref": leaf.path}
-        same = self._pick([other for other in leaves if other is not leaf], leaf.type)
+        kin = NUMBERS if leaf.type in NUMBERS else (leaf.type,)
+        same = self._pick([other for other in leaves if other is not leaf], *kin)
         other = {"ref": same.path} if same is not None and self.rng.random() < 0.5 else self._constant(leaf)
         if self.rng.random() < 0.15:
             values = [self._constant(leaf) for _ in range(2)]
             return {"op": "in", "arg": {"ref": leaf.path}, "values": values}
-        ordered = leaf.type in ("int", "date", "time", "nullable") and other.get("const", 0) is not None
+        ordered = leaf.type in ("date", "time", *NUMBERS) and other.get("const", 0) is not None
         op = self.rng.choice(["eq", "ne", "lt", "le", "gt", "ge"] if ordered else ["eq", "ne"])
         if ordered and leaf.type in ("date", "time") and self.rng.random() < 0.3:
             return {
@@ -410,12 +397,14 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
     # -- kinds ------------------------------------------------------------------------------------
 
     def _all_different(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice([("int", "nullable"), ("text", "nulltext"), ("date",), ("int",)])
+        kind = self.rng.choice(
+            [("int", "nullable"), ("text", "nulltext"), ("date",), ("int",), ("decimal1",)]
+        )
         paths = self._paths(shape, *kind, least=2)
         return {"over": [leaf.path for leaf in paths]} if paths else None
 
     def _sum(self, shape: Shape) -> Json | None:
-        paths = self._paths(shape, "int", "nullable")
+        paths = self._paths(shape, *(NUMBERS if self.rng.random() < 0.4 else ("int", "nullable")))
         if not paths:
             return None
         made: Json = {
@@ -441,7 +430,7 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         return made
 
     def _element(self, shape: Shape) -> Json | None:
-        paths = self._paths(shape, "int")
+        paths = self._paths(shape, *self.rng.choice([("int",), ("int",), ("decimal2",)]))
         index = self._pick(shape.leaves, "int", "nullable")
         if not paths or index is None:
             return None
@@ -457,7 +446,9 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         return made
 
     def _ordered(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice([("int", "nullable"), ("int",), ("date",), ("time",)])
+        kind = self.rng.choice(
+            [("int", "nullable"), ("int",), ("date",), ("time",), ("decimal2", "nulldecimal")]
+        )
         paths = self._paths(shape, *kind, least=2)
         return (
             {"over": [leaf.path for leaf in paths], "op": self.rng.choice(["lt", "le", "gt", "ge"])}
@@ -466,7 +457,7 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         )
 
     def _count(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice([("int",), ("text", "nulltext"), ("bool",), ("nullable",)])
+        kind = self.rng.choice([("int",), ("text", "nulltext"), ("bool",), ("nullable",), ("decimal2",)])
         paths = self._paths(shape, *kind)
         if not paths:
             return None
@@ -488,14 +479,16 @@ class Generator(SchedulingKinds, TextKinds, ValueKinds):
         return None if expr is None else {"over": path, "as": names, "expr": expr}
 
     def _lookup(self, leaves: list[Leaf]) -> Json | None:
-        key = self._pick(leaves, "int", "text", "nulltext", "nullable")
-        other = self._pick(leaves, "int")
+        key = self._pick(leaves, "int", "text", "nulltext", "nullable", "decimal1", "decimal2")
+        other = self._pick(leaves, "int", "decimal1", "decimal2")
         if key is None or other is None:
             return None
         chosen = [v for v in key.values if self.rng.random() < 0.8]
         name = f"t{len(self.tables)}"
         self.tables[name] = [[v, self.rng.choice(other.values)] for v in chosen] or [[key.values[0], 1]]
         found = {"op": "lookup", "table": name, "key": [{"ref": key.path}]}
+        if self.rng.random() < 0.3:
+            found = {"op": self.rng.choice(["add", "mul", "least"]), "args": [found, {"ref": other.path}]}
         return {"op": self.rng.choice(["eq", "le", "ne"]), "args": [{"ref": other.path}, found]}
 
     def _implies(self, shape: Shape) -> Json | None:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+from tests.differential.generate_numbers import NUMBERS
+
 if TYPE_CHECKING:
     from tests.differential.generate import Leaf, Shape
 
 Json = dict[str, Any]
 VALUE_KINDS = ("all_equal", "minimum", "maximum", "same_length")
-FAMILIES = [("int", "nullable"), ("text", "nulltext"), ("date",), ("time",), ("bool",), ("int",)]
+FAMILIES = [
+    ("int", "nullable"),
+    ("text", "nulltext"),
+    ("date",),
+    ("time",),
+    ("bool",),
+    ("int",),
+    ("decimal2", "nulldecimal"),
+]
 
 
 class ValueKinds:
@@ -28,11 +38,11 @@ class ValueKinds:
         return {"over": [leaf.path for leaf in paths]} if paths else None
 
     def _minimum(self, shape: Shape) -> Json | None:
-        family = self.rng.choice([("int", "nullable"), ("int", "nullable"), ("date",), ("time",)])
+        family = self.rng.choice([("int", "nullable"), ("decimal1",), ("date",), ("time",)])
         paths = self._paths(shape, *family, least=2)
         if not paths:
             return None
-        other = self._pick(shape.leaves, *family)
+        other = self._pick(shape.leaves, *(NUMBERS if family == ("decimal1",) else family))
         found = {"ref": other.path} if other is not None and self.rng.random() < 0.6 else None
         value = found or self._constant(paths[0])
         if value.get("const", 0) is None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from factorspec_sdk.automata.nodes import Code, Mark
-from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange, Scalar, StepDomain, typed_key
+from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange, Scalar, typed_key
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.cp.model import FALSE, TRUE, Affine, Lit, Model
 
@@ -154,11 +154,7 @@ class SlotCode(Value):
 
 def progression(domain: Domain) -> IntRange | None:
     """The codes of a domain where they are an arithmetic progression by construction."""
-    if isinstance(domain, StepDomain):
-        return domain.codes
-    if isinstance(domain, BranchDomain):
-        return IntRange(0, domain.size - 1)
-    return domain.integers
+    return IntRange(0, domain.size - 1) if isinstance(domain, BranchDomain) else domain.stride
 
 
 def number_among(model: Model, options: Sequence[tuple[Lit, int]]) -> Affine:
