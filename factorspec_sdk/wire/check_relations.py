@@ -69,7 +69,7 @@ class RelationChecker:
     def __init__(
         self, reader: SchemaReader, overlapping: set[int], limits: Limits, problems: Problems
     ) -> None:
-        self.facts = Facts(reader.broken, overlapping)
+        self.facts = Facts(reader.broken, overlapping, limits.related_items)
         self._limits = limits
         self._problems = problems
         self._seen: set[tuple[int, tuple[int, ...]]] = set()

@@ -39,11 +39,13 @@ class Facts:
 
     broken: ids of nodes that stand where problems are noted already.
     overlapping: ids of the unions whose branches may share values.
+    related_items: the longest list that relations read.
     touched: ids of the lists that paths go through.
     """
 
     broken: Container[int]
     overlapping: Container[int]
+    related_items: int
     touched: set[int] = field(default_factory=set)
     columns: dict[tuple[int, int, frozenset[str]], frozenset[Kind]] = field(default_factory=dict)
     keys_twice: dict[int, Row | None] = field(default_factory=dict)
@@ -136,6 +138,8 @@ class Scope:
             self.problems.refuse(place, "this names lists in several branches of a union", text, hint)
         elif not lists:
             self.problems.add(place, f"a list is needed, this is {_what(node)}", text)
+        elif lists[0].max_items > self.facts.related_items:
+            self._long(text, place)
         else:
             self.facts.touched.add(id(lists[0]))
             return lists[0]
@@ -179,9 +183,16 @@ class Scope:
         elif kind == "number":
             hint = "declare an integer with bounds, for example in cents"
             self.problems.refuse(place, "a number has no finite domain", text, hint)
+        elif kind == "array":
+            self._long(text, place)
         else:
-            hint = "give the list maxItems; relations cannot reach into recursion"
+            hint = "relations cannot reach into recursion"
             self.problems.refuse(place, "this part has no bounded size", text, hint)
+
+    def _long(self, text: str, place: str) -> None:
+        most = self.facts.related_items
+        message = f"relations do not read a list that may have more than {most} items"
+        self.problems.refuse(place, message, text, f"give the list maxItems, at most {most}")
 
     def _follow(self, text: str, place: str, *, stars: bool, from_end: bool) -> SchemaNode | None:
         try:
@@ -266,9 +277,12 @@ class Scope:
             value = "[*]" if segment is EVERY else segment
             self.problems.add(place, f"{above} is {_what(*branches)}, not a list", value)
             return []
+        longest = max(node.max_items for node in lists)
+        if longest > self.facts.related_items:
+            self._long(str(path), place)
+            return []
         self.facts.touched.update(map(id, lists))
         if isinstance(segment, int):
-            longest = max(node.max_items for node in lists)
             if not -longest <= segment < longest:
                 message = f"{above} has at most {longest} items"
                 hint = f"positions go from {-longest} to {longest - 1}"

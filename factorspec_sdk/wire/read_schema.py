@@ -5,8 +5,8 @@ Read here: references, unions with null, objects and lists; values are read in `
 ``additionalProperties`` is closed, as records are; a pattern must span the whole text.
 
 * A schema under ``$defs`` is read once; its node is shared by all references to it.
-* A reference to a schema that is being read (recursion), and a list without ``maxItems``, become free nodes;
-  ``free.py`` writes their schemas after the whole tree is known. A path into them is refused.
+* A reference to a schema that is being read (recursion), and a list without ``maxItems`` or with a huge one,
+  become free nodes; ``free.py`` writes their schemas after the whole tree is known. A path into them is refused.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class SchemaReader:
     def _list(self, schema: Schema, place: str, depth: int) -> SchemaNode | None:
         refuse_others(schema, {"type", "items", "minItems", "maxItems"}, "lists", place, self._problems)
         least = length(schema, "minItems", place, self._limits.list_items, self._problems)
-        most = length(schema, "maxItems", place, self._limits.list_items, self._problems)
+        most = length(schema, "maxItems", place, self._limits.free_list_items, self._problems)
         if "items" not in schema:
             self._problems.refuse(place, "a list without 'items' admits any values", hint="write 'items'")
             return None
@@ -311,10 +311,10 @@ class SchemaReader:
             return None
         if "maxItems" in schema and most is None:
             return None
-        if most is not None:
+        if most is not None and most <= self._limits.list_items:
             return ArrayNode(place, item, least or 0, most)
         free = FreeNode(place, {"type": "array"})
-        self.open_lists[id(free)] = (free, item, least or 0, None)
+        self.open_lists[id(free)] = (free, item, least or 0, most)
         return free
 
 
