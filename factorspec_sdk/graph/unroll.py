@@ -24,10 +24,12 @@ from factorspec_sdk.relations.unrolled import (
     Presence,
     UnionPart,
 )
+from factorspec_sdk.wire.finite import NULL_ONLY
 from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -106,7 +108,9 @@ class _Walker:
     def _room(self, pointer: str) -> None:
         if len(self.slots) + len(self.holes) >= MAX_SLOTS:
             problem = Problem(
-                pointer, f"the record unrolls to more than {MAX_SLOTS} fields", hint="lower maxItems"
+                pointer,
+                f"the record unrolls to more than {MAX_SLOTS} fields",
+                hint="lower maxItems or max_depth",
             )
             raise TooLarge("the spec is too large", [problem])
 
@@ -126,11 +130,15 @@ class _Walker:
             case FreeNode():
                 hole = self.hole(HoleSpec(path, "json", node.schema), node.pointer)
                 return FreePart(path, hole, presence)
+            case NullableNode() if isinstance(node.inner, NeverNode):
+                return self.part(FiniteNode(node.pointer, NULL_ONLY), path, presence, outer)
             case NullableNode():
                 slot = self.slot(f"{path}?", _BRANCH, presence, node.pointer)
                 return NullablePart(path, slot, self.part(node.inner, path, (slot, 1), outer))
             case UnionNode():
                 return self.union_part(node, path, presence, outer)
+            case NeverNode():
+                raise AssertionError("a part without a value does not occur")
             case ArrayNode():
                 return self.list_part(node, path, presence, outer)
             case ObjectNode():
@@ -139,13 +147,16 @@ class _Walker:
     def union_part(
         self, node: UnionNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]
     ) -> Part:
-        slot = self.slot(f"{path}|", BranchDomain(len(node.branches)), presence, node.pointer)
+        taken = [branch for branch in node.branches if not isinstance(branch, NeverNode)]
+        if len(taken) == 1:
+            return self.part(taken[0], path, presence, outer)
+        slot = self.slot(f"{path}|", BranchDomain(len(taken)), presence, node.pointer)
         branches: list[Part] = []
         ends: list[int | None] = []
-        for index, branch in enumerate(node.branches):
+        for index, branch in enumerate(taken):
             before = len(self.slots)
             branches.append(self.part(branch, path, (slot, index), outer))
-            last = len(self.slots) == before or index == len(node.branches) - 1
+            last = len(self.slots) == before or index == len(taken) - 1
             ends.append(None if last else self.slot(f"{path}|{index}", _END, (slot, index), node.pointer))
         self.ends[slot] = tuple(ends)
         return UnionPart(path, slot, tuple(branches), tuple(ends))
@@ -176,6 +187,8 @@ class _Walker:
     ) -> Part:
         fields: list[FieldPart] = []
         for prop in node.properties:
+            if isinstance(prop.node, NeverNode):
+                continue
             step = FieldPath("$", (prop.name,)).display
             here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
             slot = None if prop.required else self.slot(f"{here}?", _BRANCH, presence, node.pointer)

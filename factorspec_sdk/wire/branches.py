@@ -15,6 +15,7 @@ from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -100,7 +101,7 @@ class _Comparison:
         return any((a.required or b.required) and self.apart(a.node, b.node) for a, b in shared)
 
 
-def json_types(node: ObjectNode | ArrayNode | TextNode | FiniteNode | FreeNode) -> frozenset[str]:
+def json_types(node: ObjectNode | ArrayNode | TextNode | FiniteNode | FreeNode | NeverNode) -> frozenset[str]:
     """The JSON types that a value of the node may have; integers are numbers."""
     match node:
         case ObjectNode():
@@ -111,6 +112,8 @@ def json_types(node: ObjectNode | ArrayNode | TextNode | FiniteNode | FreeNode) 
             return _JSON_TYPES["string"]
         case FiniteNode():
             return _types_of_domain(node.domain)
+        case NeverNode():
+            return frozenset()
         case FreeNode():
             name = node.schema.get("type")
             return _JSON_TYPES.get(name, _ANY_TYPE) if isinstance(name, str) else _ANY_TYPE
@@ -150,8 +153,10 @@ def _share_no_value(one: Domain, other: Domain) -> bool:
 
 
 def branches_of(node: SchemaNode) -> Iterator[SchemaNode]:
-    """The node itself; of a union, or one that may be null, what stands in it."""
+    """The node itself, if it has a value; of a union, or one that may be null, what stands in it."""
     match node:
+        case NeverNode():
+            return
         case NullableNode():
             yield from branches_of(node.inner)
         case UnionNode():
@@ -159,6 +164,13 @@ def branches_of(node: SchemaNode) -> Iterator[SchemaNode]:
                 yield from branches_of(branch)
         case _:
             yield node
+
+
+def has_end(node: SchemaNode) -> bool:
+    """True if a recursion ends in the node itself, or in one of its branches."""
+    if isinstance(node, NullableNode | UnionNode):
+        return any(map(has_end, children(node)))
+    return isinstance(node, NeverNode)
 
 
 def unions_of(node: SchemaNode) -> Iterator[UnionNode]:

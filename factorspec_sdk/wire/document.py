@@ -24,7 +24,7 @@ from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import load_document
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_schema import SchemaReader
-from factorspec_sdk.wire.schema import ObjectNode
+from factorspec_sdk.wire.schema import NeverNode, ObjectNode
 from factorspec_sdk.wire.spec import Spec
 from factorspec_sdk.wire.unions import check_unions
 from factorspec_sdk.wire.vendor import VERSION, check_version
@@ -50,7 +50,11 @@ def parse_document(source: Mapping[str, object] | str | bytes, *, limits: Limits
         problems.add(pointer("", VENDOR), "the root must say the version", hint='write {"version": 1}')
     reader = SchemaReader(document, limits, problems)
     root = reader.read(document, "")
-    if not isinstance(root, ObjectNode) and id(root) not in reader.broken:
+    if isinstance(root, NeverNode):
+        problems.empty(
+            "", "no record ends within max_depth: raise it, or let the recursion end by null or []"
+        )
+    elif not isinstance(root, ObjectNode) and id(root) not in reader.broken:
         problems.refuse("", "a record is an object", hint='write "type": "object" at the root')
     if isinstance(root, ObjectNode):
         root = _checked(root, reader, limits, problems)

@@ -14,6 +14,7 @@ from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -44,6 +45,8 @@ def fits(node: SchemaNode, value: object) -> bool:
             return node.min_items <= len(value) <= node.max_items and all(fits(node.item, v) for v in value)
         case ObjectNode():
             return isinstance(value, Mapping) and _fits_object(node, value)
+        case NeverNode():
+            return False
         case FreeNode():
             definitions = node.schema.get("$defs", {})
             assert isinstance(definitions, dict)

@@ -6,6 +6,7 @@ such parts are refused here, with the hint to bound the list: then the parts are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -19,6 +20,7 @@ from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -27,6 +29,7 @@ from factorspec_sdk.wire.schema import (
 )
 
 _BOUND_IT = "give the list around it maxItems"
+_BOUND_ALL = "give the lists around it maxItems, and a recursion max_depth (at the root)"
 #: untouched lists longer than this are left to the grammar library where it enforces them exactly
 LONG_LIST = 200
 
@@ -130,36 +133,44 @@ class FreeParts:
             case FiniteNode():
                 return self._finite(node)
             case TextNode():
-                if node.min_length or node.max_length is not None:
-                    raise NotDelegable(node.pointer, "a bounded text in a list without maxItems", _BOUND_IT)
-                return dict(node.schema) if node.schema is not None else {"type": "string"}
+                return _text(node)
             case FreeNode():
                 return self._free(node, needed)
             case NullableNode():
-                return {"anyOf": [self._write(node.inner, needed), {"type": "null"}]}
+                return {"anyOf": [*self._all([node.inner], needed), {"type": "null"}]}
             case UnionNode():
-                return {"anyOf": [self._write(branch, needed) for branch in node.branches]}
+                return {"anyOf": list[JsonValue](self._all(node.branches, needed))}
             case ArrayNode():
                 return self._list(node.item, node.min_items, node.max_items, needed)
             case ObjectNode():
                 return self._object(node, needed)
+            case NeverNode():
+                raise AssertionError("a part without a value is not written")
             case _:
                 assert_never(node)
+
+    def _all(self, nodes: Sequence[SchemaNode], needed: list[str]) -> list[Schema]:
+        """The schemas of the nodes that have a value."""
+        return [self._write(node, needed) for node in nodes if not isinstance(node, NeverNode)]
 
     def _object(self, node: ObjectNode, needed: list[str]) -> Schema:
         if node.relations:
             place = node.relation_pointers[0]
-            raise NotDelegable(
-                place, "a relation in a part without bounded size", "give the lists around it maxItems"
-            )
+            raise NotDelegable(place, "a relation in a part without bounded size", _BOUND_ALL)
         return {
             "type": "object",
-            "properties": {known.name: self._write(known.node, needed) for known in node.properties},
+            "properties": {
+                known.name: self._write(known.node, needed)
+                for known in node.properties
+                if not isinstance(known.node, NeverNode)
+            },
             "required": [known.name for known in node.properties if known.required],
             "additionalProperties": False,
         }
 
     def _list(self, item: SchemaNode, least: int, most: int | None, needed: list[str]) -> Schema:
+        if isinstance(item, NeverNode):
+            return {"const": []}
         schema: Schema = {"type": "array", "items": self._write(item, needed)}
         if least:
             schema["minItems"] = least
@@ -224,3 +235,9 @@ class FreeParts:
                 return entry is None or entry[1] in known
             case _:
                 return True
+
+
+def _text(node: TextNode) -> Schema:
+    if node.min_length or node.max_length is not None:
+        raise NotDelegable(node.pointer, "a bounded text in a list without maxItems", _BOUND_IT)
+    return dict(node.schema) if node.schema is not None else {"type": "string"}

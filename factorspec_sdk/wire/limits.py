@@ -21,7 +21,6 @@ class Limits:
     text_chars: characters of one string, and the largest ``maxLength``.
     list_items: items of a list that we write ourselves; also the largest ``minItems``.
     related_items: items of a list that relations read.
-    related_items: int = 1_000
     free_list_items: the largest ``maxItems``, of lists that the grammar library writes.
     pattern_states: size of a ``pattern`` with its repetitions written out.
     problems: problems listed in one error.
@@ -38,6 +37,7 @@ class Limits:
     key_chars: int = 500
     text_chars: int = 100_000
     list_items: int = 10_000
+    related_items: int = 1_000
     free_list_items: int = 2**31 - 1
     pattern_states: int = 2_000
     problems: int = 100

@@ -9,12 +9,13 @@ from typing import Literal
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.domains import CodeType, Domain
 from factorspec_sdk.fields.paths import EVERY, FieldPath, PathSyntaxError, Segment, parse_path
-from factorspec_sdk.wire.branches import branches_of, unions_of
+from factorspec_sdk.wire.branches import branches_of, has_end, unions_of
 from factorspec_sdk.wire.problems import Problems
 from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     Row,
@@ -186,7 +187,7 @@ class Scope:
         elif kind == "array":
             self._long(text, place)
         else:
-            hint = "relations cannot reach into recursion"
+            hint = "relations reach into a recursion only with max_depth at the root"
             self.problems.refuse(place, "this part has no bounded size", text, hint)
 
     def _long(self, text: str, place: str) -> None:
@@ -220,6 +221,8 @@ class Scope:
             if not self._told_apart(node, above, place):
                 return None
             inner = list(branches_of(node))
+            if has_end(node) and not any(_has(one, segment) for one in inner):
+                return None  # the recursion ends here; the path was checked further out
             if isinstance(segment, str):
                 names = [*self.binders] if at == 0 and path.root == "$" else []
                 found = self._property(inner, segment, names, above, path, place)
@@ -278,6 +281,8 @@ class Scope:
             self.problems.add(place, f"{above} is {_what(*branches)}, not a list", value)
             return []
         longest = max(node.max_items for node in lists)
+        if all(isinstance(node.item, NeverNode) for node in lists):
+            return []
         if longest > self.facts.related_items:
             self._long(str(path), place)
             return []
@@ -289,6 +294,13 @@ class Scope:
                 self.problems.add(place, message, segment, hint)
                 return []
         return [node.item for node in lists]
+
+
+def _has(node: SchemaNode, segment: Segment) -> bool:
+    """True if a segment may name something below a node."""
+    if isinstance(segment, str):
+        return isinstance(node, ObjectNode) and any(known.name == segment for known in node.properties)
+    return isinstance(node, ArrayNode)
 
 
 def _finite_or_not(node: SchemaNode) -> tuple[list[Domain], list[SchemaNode]]:
@@ -314,6 +326,8 @@ def _name(node: SchemaNode) -> str:
             return "free text"
         case FreeNode():
             return "a free value"
+        case NeverNode():
+            return "nothing"
         case NullableNode():
             return f"{_name(node.inner)} or null"
         case UnionNode():

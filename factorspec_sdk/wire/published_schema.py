@@ -16,6 +16,7 @@ from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import TYPES
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR
 from factorspec_sdk.wire.read_relations import relation_adapter
+from factorspec_sdk.wire.recursion import MAX_DEPTH
 from factorspec_sdk.wire.strings import FORMATS
 from factorspec_sdk.wire.vendor import VERSION
 
@@ -47,7 +48,13 @@ def document_json_schema() -> Schema:
         "Domain": _domain(),
     }
     objective: Schema = {"type": "array", "items": _ref("Goal")}
-    at_root: Schema = {"version": {"const": VERSION}, "objective": objective, **_vendor()}
+    max_depth: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_DEPTH}
+    at_root: Schema = {
+        "version": {"const": VERSION},
+        "max_depth": max_depth,
+        "objective": objective,
+        **_vendor(),
+    }
     root = _schema(_closed(at_root, required=["version"]))
     properties = root["properties"]
     assert isinstance(properties, dict)
@@ -92,7 +99,7 @@ def _schema(vendor: Schema) -> Schema:
         "contains": {"const": "null"},
     }
     formats: list[JsonValue] = sorted(FORMATS)  # type: ignore[assignment]
-    branches: Schema = {"type": "array", "items": _ref("Schema"), "minItems": 1, "maxItems": 2}
+    branches: Schema = {"type": "array", "items": _ref("Schema"), "minItems": 1}
     properties: Schema = {
         "type": {"anyOf": [name, one, with_null]},
         "enum": {"type": "array", "items": _SCALAR},
@@ -116,6 +123,7 @@ def _schema(vendor: Schema) -> Schema:
         "anyOf": branches,
         "oneOf": branches,
         "allOf": {**branches, "maxItems": 1},
+        "discriminator": _discriminator(),
         VENDOR: vendor,
     }
     properties |= dict.fromkeys(sorted(ANNOTATIONS), True)
@@ -130,6 +138,11 @@ def _vendor() -> Schema:
         "tables": {"type": "object", "additionalProperties": {"type": "array", "items": row}},
         "domain": _ref("Domain"),
     }
+
+
+def _discriminator() -> Schema:
+    mapping: Schema = {"type": "object", "additionalProperties": {"anyOf": [_TEXT, _ref("Schema")]}}
+    return _closed({"propertyName": _TEXT, "mapping": mapping}, required=["propertyName"])
 
 
 def _domain() -> Schema:

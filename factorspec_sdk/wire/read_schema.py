@@ -5,8 +5,9 @@ Read here: references, unions with null, objects and lists; values are read in `
 ``additionalProperties`` is closed, as records are; a pattern must span the whole text.
 
 * A schema under ``$defs`` is read once; its node is shared by all references to it.
-* A reference to a schema that is being read (recursion), and a list without ``maxItems`` or with a huge one,
-  become free nodes; ``free.py`` writes their schemas after the whole tree is known. A path into them is refused.
+* A reference to a schema that is being read (recursion without ``max_depth``, see ``recursion.py``), and a
+  list without ``maxItems`` or with a huge one, become free nodes; ``free.py`` writes their schemas after the
+  whole tree is known. A path into them is refused.
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ from factorspec_sdk.wire.load import too_large
 from factorspec_sdk.wire.numbers import read_integer, read_number
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_relations import read_goal, read_relation
-from factorspec_sdk.wire.schema import ArrayNode, FiniteNode, FreeNode, ObjectNode, Property, SchemaNode
+from factorspec_sdk.wire.recursion import DEFINITIONS, Depths, Key
+from factorspec_sdk.wire.schema import (
+    ArrayNode,
+    FiniteNode,
+    FreeNode,
+    NeverNode,
+    ObjectNode,
+    Property,
+    SchemaNode,
+)
 from factorspec_sdk.wire.strings import length, read_string
 from factorspec_sdk.wire.unions import ReadUnion, union_of
 from factorspec_sdk.wire.vendor import object_vendor, ordered_names, vendor_of
-
-_DEFINITIONS = ("$defs", "definitions")
 
 
 class SchemaReader:
@@ -38,7 +46,7 @@ class SchemaReader:
     open_lists: free node's id -> (node, item, least, most) of a list that is written freely.
     recursive: free node's id -> (node, name of the definition) of a reference into itself.
     broken: id -> node that stands where problems were found, so that all others are found too.
-    definitions: name -> node of every definition that was read.
+    definitions: name -> node of every definition that was read, as it was met first.
     unions: all unions as they were read.
     orders: objects with the writing order of their properties.
     objective: what the root optimises, level by level.
@@ -55,7 +63,8 @@ class SchemaReader:
         self._document = document
         self._limits = limits
         self._problems = problems
-        self._reading: list[str] = []
+        self._depths = Depths(document, problems)
+        self._by_depth: dict[Key, SchemaNode] = {}
         self._nodes = 0
         self._relations = 0
         self._expressions = 0
@@ -141,19 +150,27 @@ class SchemaReader:
         if found is None:
             return None
         name, target = found
-        if name in self._reading:
-            free = FreeNode(place, {})
-            self.recursive[id(free)] = (free, name)
-            return free
-        if name not in self.definitions:
-            self._reading.append(name)
-            self.definitions[name] = self.read(target, name, depth + 1)
-            self._reading.pop()
-        return self.definitions[name]
+        if self._depths.is_read(name):
+            return self._back(name, place)
+        key = self._depths.key(name)
+        if key not in self._by_depth:
+            self._depths.enter(name)
+            self._by_depth[key] = self.read(target, name, depth + 1)
+            self._depths.leave()
+            self.definitions.setdefault(name, self._by_depth[key])
+        return self._by_depth[key]
+
+    def _back(self, name: str, place: str) -> SchemaNode:
+        """A reference back into a definition that is being read."""
+        if self._depths.most is not None:
+            return NeverNode(place)
+        free = FreeNode(place, {})
+        self.recursive[id(free)] = (free, name)
+        return free
 
     def _definition(self, reference: str, place: str) -> tuple[str, JsonValue] | None:
         parts = [unquote(p).replace("~1", "/").replace("~0", "~") for p in reference.split("/")]
-        if len(parts) != 3 or parts[0] != "#" or parts[1] not in _DEFINITIONS:
+        if len(parts) != 3 or parts[0] != "#" or parts[1] not in DEFINITIONS:
             self._problems.refuse(place, "references go to '#/$defs/name' only", reference)
             return None
         definitions = self._document.get(parts[1])
@@ -190,6 +207,8 @@ class SchemaReader:
         nodes = tuple(self.read(branch, f"{below}/{at}", depth + 1) for at, branch in enumerate(branches))
         if any(id(node) in self.broken for node in nodes):
             return None
+        if all(isinstance(node, NeverNode) for node in nodes):
+            return NeverNode(place)
         exclusive = key == "oneOf"
         node = union_of(nodes, place, exclusive=exclusive, limits=self._limits, problems=self._problems)
         if node is not None:
@@ -244,6 +263,8 @@ class SchemaReader:
             Property(name, self.read(properties[name], pointer(below, name), depth + 1), name in required)
             for name in names
         ]
+        if any(known.required and isinstance(known.node, NeverNode) for known in found):
+            return NeverNode(place)
         relations, pointers = self._read_relations(vendor.relations, pointer(place, VENDOR, "relations"))
         if not place:
             self.objective = self._read_objective(vendor.objective, pointer(place, VENDOR, "objective"))
@@ -311,6 +332,8 @@ class SchemaReader:
             return None
         if "maxItems" in schema and most is None:
             return None
+        if isinstance(item, NeverNode):
+            return NeverNode(place) if least else ArrayNode(place, item, 0, 0)
         if most is not None and most <= self._limits.list_items:
             return ArrayNode(place, item, least or 0, most)
         free = FreeNode(place, {"type": "array"})

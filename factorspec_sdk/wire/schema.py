@@ -10,6 +10,7 @@
     FreeNode       any JSON value by a schema, delegated to the grammar library
     NullableNode   null or the inner node (used where the inner node has no finite domain)
     UnionNode      one of several branches
+    NeverNode      no value: where a recursion ends (``max_depth``)
 """
 
 from __future__ import annotations
@@ -106,7 +107,16 @@ class UnionNode:
     branches: tuple[SchemaNode, ...]
 
 
-SchemaNode = ObjectNode | ArrayNode | FiniteNode | TextNode | FreeNode | NullableNode | UnionNode
+@dataclass(frozen=True, slots=True)
+class NeverNode:
+    """No value. It stands only where something else, or nothing, may stand too: inside a ``NullableNode``
+    (null is left), among branches, as the item of a list of no items, as a property that may be absent.
+    """
+
+    pointer: str
+
+
+SchemaNode = ObjectNode | ArrayNode | FiniteNode | TextNode | FreeNode | NullableNode | UnionNode | NeverNode
 
 
 def children(node: SchemaNode) -> tuple[SchemaNode, ...]:

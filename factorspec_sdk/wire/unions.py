@@ -23,6 +23,7 @@ from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.schema import (
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -165,7 +166,8 @@ def check_unions(unions: Iterable[ReadUnion], resolve: Resolve, problems: Proble
     """
     overlapping: set[int] = set()
     for union in unions:
-        if "discriminator" in union.schema:
+        cut = any(isinstance(branch, NeverNode) for branch in union.branches)  # checked further out
+        if "discriminator" in union.schema and not cut:
             _check_discriminator(union, resolve, problems)
         if union.keyword == "oneOf" and isinstance(union.node, UnionNode | NullableNode):
             if not are_apart(union.branches, resolve):

@@ -14,7 +14,7 @@ VERSION = 1
 _ON_OBJECTS = frozenset({"order", "relations", "tables"})
 _ON_VALUES = frozenset({"domain"})
 _AT_ROOT = frozenset({"objective"})
-_LATER = frozenset({"max_depth"})
+_HEAD = frozenset({"version", "max_depth"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ObjectVendor:
 
 
 def vendor_of(schema: Schema, place: str, allowed: frozenset[str], problems: Problems) -> Schema:
-    """The vendor object of a schema with only ``allowed`` keys (and ``version`` at the root) in it."""
+    """The vendor object of a schema with only ``allowed`` keys in it (and those of a head at the root)."""
     if VENDOR not in schema:
         return {}
     value = schema[VENDOR]
@@ -40,7 +40,7 @@ def vendor_of(schema: Schema, place: str, allowed: frozenset[str], problems: Pro
     kept: Schema = {}
     for key, item in value.items():
         below = pointer(place, key)
-        if key == "version" and at_root:
+        if key in _HEAD and at_root:
             continue
         if key in allowed:
             kept[key] = item
@@ -50,10 +50,10 @@ def vendor_of(schema: Schema, place: str, allowed: frozenset[str], problems: Pro
 
 
 def _refuse(key: str, value: JsonValue, place: str, allowed: frozenset[str], problems: Problems) -> None:
-    if key == "version" or key in _AT_ROOT:
+    if key in _HEAD:
+        problems.refuse(place, f"{key} stands at the root of a document only", value)
+    elif key in _AT_ROOT:
         problems.refuse(place, f"{key} stands at the root of a document only, on an object", value)
-    elif key in _LATER:
-        problems.refuse(place, f"{key} is not supported in version {VERSION}", value)
     elif key in _ON_OBJECTS | _ON_VALUES:
         where = "objects" if key in _ON_OBJECTS else "dates, times (beside 'format') and decimals"
         problems.refuse(place, f"{key} stands on {where} only", value)

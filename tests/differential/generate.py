@@ -7,11 +7,11 @@ bounded, so that the reference can enumerate them.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 from typing import Any
 
 from tests.differential.generate_numbers import DECIMALS, NUMBERS, TYPES, NumberFields
 from tests.differential.generate_schedules import SCHEDULING_KINDS, SchedulingKinds
+from tests.differential.generate_structures import Leaf, Shape, Structures
 from tests.differential.generate_texts import TEXT_KINDS, TextKinds
 from tests.differential.generate_values import VALUE_KINDS, ValueKinds
 
@@ -23,30 +23,7 @@ TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
 Json = dict[str, Any]
 
 
-def _is_below(path: str, above: str) -> bool:
-    return path == above or path.startswith((f"{above}.", f"{above}["))
-
-
-@dataclass
-class Leaf:
-    """A scalar field: path from the root (with [*] or indices), type, whether it may be null, values."""
-
-    path: str
-    type: str
-    values: list[Any]
-
-
-@dataclass
-class Shape:
-    """A generated schema, what relations can refer to, and how many records it can write."""
-
-    schema: Json = field(default_factory=dict)
-    leaves: list[Leaf] = field(default_factory=list)
-    lists: list[tuple[str, list[Leaf], int, int]] = field(default_factory=list)
-    size: int = 1
-
-
-class Generator(NumberFields, SchedulingKinds, TextKinds, ValueKinds):
+class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds):
     """One random document."""
 
     def __init__(
@@ -57,6 +34,8 @@ class Generator(NumberFields, SchedulingKinds, TextKinds, ValueKinds):
         self.max_size = max_size
         self.goals = goals
         self.tables: dict[str, list[list[Any]]] = {}
+        self.definitions: Json = {}
+        self.max_depth = 1
 
     def document(self) -> Json:
         """Schema, tables and one to four relations."""
@@ -69,17 +48,21 @@ class Generator(NumberFields, SchedulingKinds, TextKinds, ValueKinds):
             if made is not None:
                 relations.append({"name": f"r{number} {kind}", "kind": kind, **made})
         vendor: Json = {"version": 1, "relations": relations}
+        if self.definitions:
+            vendor["max_depth"] = self.max_depth
         goals = [goal for _ in range(self.goals) if (goal := self._goal(shape)) is not None]
         if goals:
             vendor["objective"] = goals
         if self.tables:
             vendor["tables"] = self.tables
-        return {**shape.schema, "x-factorspec": vendor}
+        definitions = {"$defs": self.definitions} if self.definitions else {}
+        return {**shape.schema, **definitions, "x-factorspec": vendor}
 
     # -- schemas ----------------------------------------------------------------------------------
 
     def shape(self) -> Shape:
         while True:
+            self.definitions = {}
             shape = Shape()
             shape.schema = self._object(shape, "$", 0, self.rng.randint(2, 4))
             if 2 <= shape.size <= self.max_size:
@@ -116,51 +99,12 @@ class Generator(NumberFields, SchedulingKinds, TextKinds, ValueKinds):
             return inner
         if depth < 2 and roll < 0.45:
             return self._union(shape, path, depth)
+        if depth == 0 and roll < 0.5 and not self.definitions:
+            return self._recursion(shape, path)
         schema, leaf = self._scalar(path)
         shape.size *= len(leaf.values)
         shape.leaves.append(leaf)
         return schema
-
-    def _union(self, shape: Shape, path: str, depth: int) -> Json:
-        """Objects with a tag of their own, of which some share the names of fields; and sometimes null."""
-        made: list[Json] = []
-        shapes: list[Shape] = []
-        tags = [f"k{number}" for number in range(self.rng.choice([2, 2, 3]))]
-        for tag in tags:
-            shapes.append(Shape())
-            branch = self._object(shapes[-1], path, depth + 1, self.rng.randint(0, 2))
-            named = {"kind": {"const": tag}}
-            last = self.rng.random() < 0.3
-            branch["properties"] = (
-                {**branch["properties"], **named} if last else {**named, **branch["properties"]}
-            )
-            branch["required"].append("kind")
-            made.append(branch)
-        size = sum(inner.size for inner in shapes)
-        if self.rng.random() < 0.3:
-            made.append({"type": "null"})
-            size += 1
-        shape.size *= size
-        shape.leaves.append(Leaf(f"{path}.kind", "text", tags))
-        self._share(shape, shapes, [branch["properties"] for branch in made if "properties" in branch], path)
-        return {self.rng.choice(["oneOf", "anyOf"]): made}
-
-    def _share(self, shape: Shape, shapes: list[Shape], properties: list[Json], path: str) -> None:
-        """What relations can refer to: fields of one branch, and scalars of one type that several have."""
-        for name in dict.fromkeys(name for fields in properties for name in fields):
-            at = [number for number, fields in enumerate(properties) if name in fields]
-            below = [
-                [leaf for leaf in shapes[n].leaves if _is_below(leaf.path, f"{path}.{name}")] for n in at
-            ]
-            if len(at) == 1:
-                shape.leaves += below[0]
-                lists = shapes[at[0]].lists
-                shape.lists += [found for found in lists if _is_below(found[0], f"{path}.{name}")]
-            elif all(len(found) == 1 and found[0].path == f"{path}.{name}" for found in below):
-                scalars = [found[0] for found in below]
-                if len({leaf.type for leaf in scalars}) == 1:
-                    values = list(dict.fromkeys(value for leaf in scalars for value in leaf.values))
-                    shape.leaves.append(Leaf(scalars[0].path, scalars[0].type, values))
 
     def _list(self, shape: Shape, path: str, depth: int) -> Json:
         least = self.rng.randint(0, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from factorspec_sdk.fields.decimals import decimal_code, decimal_text
 
 if TYPE_CHECKING:
-    from tests.differential.generate import Leaf
+    from tests.differential.generate_structures import Leaf
 
 Json = dict[str, Any]
 DECIMALS = ("decimal1", "decimal2", "nulldecimal")

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.differential.generate import Leaf, Shape
+    from tests.differential.generate_structures import Leaf, Shape
 
 Json = dict[str, Any]
 TEXT_KINDS = ("substring_of",)

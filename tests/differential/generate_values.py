@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.differential.generate_numbers import NUMBERS
 
 if TYPE_CHECKING:
-    from tests.differential.generate import Leaf, Shape
+    from tests.differential.generate_structures import Leaf, Shape
 
 Json = dict[str, Any]
 VALUE_KINDS = ("all_equal", "minimum", "maximum", "same_length")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from factorspec_sdk.errors import JsonValue, Problem, shown
+from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.wire import Spec
@@ -14,6 +15,7 @@ from factorspec_sdk.wire.schema import (
     ArrayNode,
     FiniteNode,
     FreeNode,
+    NeverNode,
     NullableNode,
     ObjectNode,
     SchemaNode,
@@ -76,20 +78,27 @@ def problems_of(node: SchemaNode, value: JsonValue, path: str) -> Iterator[Probl
         case NullableNode():
             if value is not None:
                 yield from problems_of(node.inner, value, path)
+        case NeverNode():
+            yield Problem(path, "no value is allowed here: the record nests too deep", shown(value))
         case UnionNode():
             # of several branches the one that the value is closest to says what is wrong
-            found = (list(problems_of(branch, value, path)) for branch in node.branches)
+            branches = [branch for branch in node.branches if not isinstance(branch, NeverNode)]
+            found = (list(problems_of(branch, value, path)) for branch in branches)
             yield from min(found, key=len)
         case FiniteNode():
-            if node.domain.index(value) is None:
-                values = [node.domain.text(i) for i in range(min(len(node.domain), _SHOWN_VALUES))]
-                more = ", …" if len(node.domain) > _SHOWN_VALUES else ""
-                message = f"not one of the {len(node.domain)} values {', '.join(values)}{more}"
-                yield Problem(path, message, shown(value))
+            yield from _of_domain(node.domain, value, path)
         case TextNode():
             yield from _of_text(node, value, path)
         case FreeNode():
             yield from _by_schema(node.schema, value, path)
+
+
+def _of_domain(domain: Domain, value: JsonValue, path: str) -> Iterator[Problem]:
+    if domain.index(value) is None:
+        values = [domain.text(i) for i in range(min(len(domain), _SHOWN_VALUES))]
+        more = ", …" if len(domain) > _SHOWN_VALUES else ""
+        message = f"not one of the {len(domain)} values {', '.join(values)}{more}"
+        yield Problem(path, message, shown(value))
 
 
 def _of_object(node: ObjectNode, value: JsonValue, path: str) -> Iterator[Problem]:
