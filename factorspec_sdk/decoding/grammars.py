@@ -5,10 +5,10 @@ escapes and characters that cannot be finished are left out, and so are tokens t
 a string (those are found through the endings instead, ``holes.py``). A state owns a matcher that is forked
 before it goes on (3 µs), so states are immutable.
 
-What is exact: the mask, and when a text may end. What is not: how short a text can still be made. XGrammar
-does not say, so a way to finish is looked for greedily. Near the token limit only tokens are kept after which
-one was found; further away (``_MARGIN``) it is taken for granted that a token adds no more than that to the
-shortest way.
+What is exact: the mask, and when a text may end. How short a text can still be made XGrammar does not say.
+For grammars that we wrote ourselves it is known (``grammar_ways.py``). For others a way to finish is looked
+for greedily: near the token limit only tokens are kept after which one was found; further away (``_MARGIN``)
+it is taken for granted that a token adds no more than that to the shortest way.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from factorspec_sdk.decoding.grammar_ways import Place, Ways, whole_characters
 from factorspec_sdk.decoding.json_strings import OUTSIDE, PLAIN, StringState, walk
 from factorspec_sdk.decoding.number_rules import with_bounded_numbers
 from factorspec_sdk.decoding.string_masks import StringMasks
 from factorspec_sdk.decoding.text_rules import TextRules
-from factorspec_sdk.errors import DocumentError, EngineError, MissingExtra, Problem, shown
+from factorspec_sdk.errors import DocumentError, EngineError, JsonValue, MissingExtra, Problem, shown
 from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.graph.program import HoleSpec
@@ -47,11 +48,19 @@ _FINISHERS = _CLOSERS + bytes(
 class GrammarState:
     """Where a text stands: the automaton's state, and the matcher (which is never moved)."""
 
-    __slots__ = ("ends", "finish", "matcher", "row", "string")
+    __slots__ = ("before", "ends", "finish", "matcher", "place", "row", "string")
 
-    def __init__(self, string: StringState, matcher: xgrammar.GrammarMatcher) -> None:
+    def __init__(
+        self,
+        string: StringState,
+        matcher: xgrammar.GrammarMatcher,
+        before: tuple[GrammarState, bytes] | None = None,
+    ) -> None:
         self.string = string
         self.matcher = matcher
+        #: the state that this one came from, and by which bytes, until its place in the grammar is known
+        self.before = before
+        self.place: tuple[Place, bytes] | None = None
         self.row: Row | None = None
         self.finish: bytes | None = None
         self.ends: bool | None = None
@@ -70,6 +79,7 @@ class GrammarRules(TextRules):
         matcher = _matcher(spec, vocabulary)
         if not self._in_value:
             matcher.accept_string('"')
+        self._ways = None if spec.grammar is None else Ways.of(spec.grammar)
         self._start = GrammarState(StringState(OUTSIDE if self._in_value else 0), matcher)
 
     @staticmethod
@@ -81,7 +91,7 @@ class GrammarRules(TextRules):
             MissingExtra: XGrammar is not installed.
         """
         schema = json.dumps(spec.schema if spec.schema is not None else {})
-        return _rules(spec.kind == "json", schema, spec.min_length, spec.max_length, vocabulary)
+        return _rules(spec.kind, schema, (spec.min_length, spec.max_length), spec.grammar, vocabulary)
 
     def start(self) -> GrammarState:
         """Before the first byte."""
@@ -96,7 +106,9 @@ class GrammarRules(TextRules):
         if string is None or self._is_too_long(string):
             return None
         matcher = state.matcher.fork()
-        return GrammarState(string, matcher) if matcher.accept_string(data) else None
+        if not matcher.accept_string(data):
+            return None
+        return GrammarState(string, matcher, (state, data) if self._ways is not None else None)
 
     def may_go_on(self, state: object, data: bytes) -> bool:
         """True if a token with these bytes may be written and lies wholly inside the text."""
@@ -135,7 +147,7 @@ class GrammarRules(TextRules):
         """Bytes of the way to finish that was found, or ``UNBOUNDED``."""
         assert isinstance(state, GrammarState)
         if state.finish is None:
-            state.finish = self._find_finish(state)
+            state.finish = self._find_finish(state) if self._ways is None else self._way(state, self._ways)
         return UNBOUNDED if state.finish is None else len(state.finish)
 
     def row_within(self, state: object, num_tokens: int) -> Row:
@@ -166,6 +178,19 @@ class GrammarRules(TextRules):
     def _finishes(self, state: object, data: bytes, num_tokens: int) -> bool:
         after = self.walk(state, data)
         return after is not None and self.finish_cost(after) <= num_tokens
+
+    def _way(self, state: GrammarState, ways: Ways) -> bytes | None:
+        """The shortest bytes that end the text."""
+        chain = [state]
+        while chain[-1].place is None and chain[-1].before is not None:
+            chain.append(chain[-1].before[0])
+        place, pending = chain[-1].place or (ways.start, b"")
+        for after in reversed(chain):
+            if after.before is not None:
+                text, pending = whole_characters(pending + after.before[1])
+                place = ways.after(place, text)
+            after.place, after.before = (place, pending), None
+        return ways.finish(place, pending)
 
     def _find_finish(self, state: GrammarState) -> bytes | None:
         """Bytes that end the text: at each step the first of ``_FINISHERS`` that the grammar takes."""
@@ -206,9 +231,14 @@ class GrammarRules(TextRules):
 
 
 @lru_cache(maxsize=64)
-def _rules(is_value: bool, schema: str, least: int, most: int | None, vocabulary: Vocabulary) -> GrammarRules:
-    spec = HoleSpec("", "json" if is_value else "string", json.loads(schema), least, most)
-    return GrammarRules(spec, vocabulary)
+def _rules(
+    kind: Literal["string", "json"],
+    schema: str,
+    lengths: tuple[int, int | None],
+    grammar: str | None,
+    vocabulary: Vocabulary,
+) -> GrammarRules:
+    return GrammarRules(HoleSpec("", kind, json.loads(schema), *lengths, grammar=grammar), vocabulary)
 
 
 @lru_cache(maxsize=8)
@@ -234,21 +264,28 @@ def _matcher(spec: HoleSpec, vocabulary: Vocabulary) -> xgrammar.GrammarMatcher:
 
     schema = {"type": "string", **(spec.schema or {})} if spec.kind == "string" else spec.schema or {}
     try:
-        grammar = xgrammar.Grammar.from_json_schema(
-            json.dumps(schema),
-            any_whitespace=False,
-            separators=(ITEM_SEPARATOR, KEY_SEPARATOR),
-            strict_mode=True,
-        )
-        bounded = with_bounded_numbers(str(grammar))
-        if bounded is None:
-            raise EngineError(
-                "this version of XGrammar writes numbers by rules that are not known here",
-                [Problem(spec.path, "free numbers cannot be bounded", hint="pip install 'xgrammar<0.3'")],
-            )
-        compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(bounded))
+        grammar = _grammar_of_schema(schema, spec.path) if spec.grammar is None else spec.grammar
+        compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(grammar))
     except RuntimeError as error:
         raise DocumentError(
             "a schema cannot be enforced", [Problem(spec.path, str(error), shown(schema))]
         ) from error
     return xgrammar.GrammarMatcher(compiled)
+
+
+def _grammar_of_schema(schema: dict[str, JsonValue], path: str) -> str:
+    import xgrammar
+
+    grammar = xgrammar.Grammar.from_json_schema(
+        json.dumps(schema),
+        any_whitespace=False,
+        separators=(ITEM_SEPARATOR, KEY_SEPARATOR),
+        strict_mode=True,
+    )
+    bounded = with_bounded_numbers(str(grammar))
+    if bounded is None:
+        raise EngineError(
+            "this version of XGrammar writes numbers by rules that are not known here",
+            [Problem(path, "free numbers cannot be bounded", hint="pip install 'xgrammar<0.3'")],
+        )
+    return bounded

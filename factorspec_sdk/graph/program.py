@@ -78,7 +78,8 @@ class HoleSpec:
     kind "string": the inside of a JSON string (the quotes are literals around the hole), JSON-escaped,
     ``min_length`` to ``max_length`` characters, further restricted by ``schema`` if it is not None.
     Where ``sources`` is not None, the text is a verbatim piece of one of them.
-    kind "json": any JSON value that ``schema`` admits, in canonical spacing, without free white space.
+    kind "json": any JSON value that ``schema`` admits, in canonical spacing, without free white space; its
+    texts are those of ``grammar`` (EBNF) if that is not None.
     """
 
     path: str
@@ -87,6 +88,7 @@ class HoleSpec:
     min_length: int = 0
     max_length: int | None = None
     sources: tuple[str, ...] | None = None
+    grammar: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class _Walker:
                 spec = HoleSpec(path, "string", node.schema, node.min_length, node.max_length)
                 return FreePart(path, self.hole(spec, node.pointer), presence)
             case FreeNode():
-                hole = self.hole(HoleSpec(path, "json", node.schema), node.pointer)
+                hole = self.hole(HoleSpec(path, "json", node.schema, grammar=node.grammar), node.pointer)
                 return FreePart(path, hole, presence)
             case NullableNode() if isinstance(node.inner, NeverNode):
                 return self.part(FiniteNode(node.pointer, NULL_ONLY), path, presence, outer)

@@ -78,7 +78,7 @@ def _checked(root: ObjectNode, reader: SchemaReader, limits: Limits, problems: P
 
 def _normalised(document: Schema, reader: SchemaReader) -> Schema:
     """The document with every object's order and the version written out. Changes our own copy."""
-    for schema, names in reader.orders:
+    for schema, names in [*reader.orders, *reader.open_values.orders()]:
         order: list[JsonValue] = list(names)
         schema[VENDOR] = {**_vendor(schema), "order": order}
     document[VENDOR] = {**_vendor(document), "version": VERSION}

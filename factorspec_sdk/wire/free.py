@@ -55,6 +55,7 @@ class FreeParts:
         self._problems = problems
         self._names: dict[str, str] = {}
         self._written = 0
+        self._opened: dict[int, FreeNode] = {}
 
     def fill(self) -> None:
         """Complete the schema of every free node; what cannot be delegated is noted."""
@@ -68,12 +69,23 @@ class FreeParts:
             try:
                 parts.append((node, self._complete(node)))
             except NotDelegable as problem:
-                self._problems.refuse(problem.place, problem.reason, hint=problem.hint)
+                self._open(node, problem)
         for node, schema in parts:
             node.schema.update(schema)
 
+    def _open(self, node: FreeNode, problem: NotDelegable) -> None:
+        """Write it as an open value where no relation stands in it, else note the problem."""
+        opened = self._reader.open_values.trial(node.schema, node.pointer)
+        if opened is None:
+            self._problems.refuse(problem.place, problem.reason, hint=problem.hint)
+        else:
+            self._opened[id(node)] = opened
+
     def long_lists(self, node: SchemaNode, touched: set[int]) -> SchemaNode:
-        """The tree with long lists that no relation touches as free nodes, where that is exact."""
+        """The tree with long lists that no relation touches as free nodes, where that is exact.
+
+        Free nodes that were written as open values are put into their places.
+        """
         return self._shorten(node, touched, {})
 
     def _shorten(self, node: SchemaNode, touched: set[int], done: dict[int, SchemaNode]) -> SchemaNode:
@@ -104,6 +116,8 @@ class FreeParts:
                         pass
                 item = self._shorten(node.item, touched, done)
                 return node if item is node.item else replace(node, item=item)
+            case FreeNode():
+                return self._opened.get(id(node), node)
             case _:
                 return node
 
@@ -179,6 +193,8 @@ class FreeParts:
         return schema
 
     def _free(self, node: FreeNode, needed: list[str]) -> Schema:
+        if node.grammar is not None:
+            raise NotDelegable(node.pointer, "an open value in a list without maxItems", _BOUND_IT)
         if id(node) in self._reader.open_lists:
             _, item, least, most = self._reader.open_lists[id(node)]
             return self._list(item, least, most, needed)

@@ -15,6 +15,9 @@ from factorspec_sdk.fields.decimals import MAX_PLACES
 from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import TYPES
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR
+from factorspec_sdk.wire.languages.formats import OPEN_FORMATS
+from factorspec_sdk.wire.languages.resources import BY_NAME, LISTED, SINGLE
+from factorspec_sdk.wire.languages.wellformed import CONTENT
 from factorspec_sdk.wire.read_relations import relation_adapter
 from factorspec_sdk.wire.recursion import MAX_DEPTH
 from factorspec_sdk.wire.strings import FORMATS
@@ -23,12 +26,17 @@ from factorspec_sdk.wire.vendor import VERSION
 Schema = dict[str, JsonValue]
 
 PUBLISHED = Path(__file__).with_name(f"factorspec-{VERSION}.schema.json")
-#: a schema without any of these admits any value
-_ONE_OF = ("type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf")
+#: keywords whose value is a count, or a text
+_COUNTED = (
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+    "maxContains",
+)  # fmt: skip
+_TEXTS = ("pattern", "$ref", "$dynamicRef", "$id", "$anchor", "$dynamicAnchor")
 _SCALAR: Schema = {"type": ["string", "integer", "boolean", "null"]}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _NUMBER: Schema = {"type": "number"}
 _TEXT: Schema = {"type": "string"}
+_NAMES: Schema = {"type": "array", "items": _TEXT}
 
 
 def document_json_schema() -> Schema:
@@ -42,7 +50,7 @@ def document_json_schema() -> Schema:
         **models,
         "Goal": goal,
         "Relation": relation,
-        "Schema": _schema(_ref("Vendor")),
+        "Schema": {"anyOf": [{"type": "boolean"}, _schema(_ref("Vendor"))]},
         "Schemas": {"type": "object", "additionalProperties": _ref("Schema")},
         "Vendor": _closed(_vendor()),
         "Domain": _domain(),
@@ -58,12 +66,7 @@ def document_json_schema() -> Schema:
     root = _schema(_closed(at_root, required=["version"]))
     properties = root["properties"]
     assert isinstance(properties, dict)
-    properties |= {
-        "$defs": _ref("Schemas"),
-        "definitions": _ref("Schemas"),
-        "$schema": _TEXT,
-        "$id": _TEXT,
-    }
+    properties["$schema"] = _TEXT
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"FactorSpec wire document, version {VERSION}",
@@ -90,44 +93,37 @@ def _schema(vendor: Schema) -> Schema:
     """A sub-schema with the keywords that are read."""
     names: list[JsonValue] = sorted(TYPES)  # type: ignore[assignment]
     name: Schema = {"enum": names}
-    one: Schema = {"type": "array", "items": name, "minItems": 1, "maxItems": 1}
-    with_null: Schema = {
-        **one,
-        "minItems": 2,
-        "maxItems": 2,
-        "uniqueItems": True,
-        "contains": {"const": "null"},
-    }
-    formats: list[JsonValue] = sorted(FORMATS)  # type: ignore[assignment]
-    branches: Schema = {"type": "array", "items": _ref("Schema"), "minItems": 1}
+    several: Schema = {"type": "array", "items": name, "minItems": 1, "uniqueItems": True}
+    formats: list[JsonValue] = sorted({*FORMATS, *OPEN_FORMATS})  # type: ignore[assignment]
     properties: Schema = {
-        "type": {"anyOf": [name, one, with_null]},
-        "enum": {"type": "array", "items": _SCALAR},
-        "const": _SCALAR,
+        "type": {"anyOf": [name, several]},
+        "enum": {"type": "array"},
+        "const": True,
         "minimum": _NUMBER,
         "maximum": _NUMBER,
         "exclusiveMinimum": _NUMBER,
         "exclusiveMaximum": _NUMBER,
         "multipleOf": {"type": "number", "exclusiveMinimum": 0},
-        "minLength": _COUNT,
-        "maxLength": _COUNT,
-        "pattern": _TEXT,
         "format": {"enum": formats},
-        "items": _ref("Schema"),
-        "minItems": _COUNT,
-        "maxItems": _COUNT,
-        "properties": _ref("Schemas"),
-        "required": {"type": "array", "items": _TEXT},
-        "additionalProperties": {"const": False},
-        "$ref": {"type": "string", "pattern": "^#/(\\$defs|definitions)/[^/]+$"},
-        "anyOf": branches,
-        "oneOf": branches,
-        "allOf": {**branches, "maxItems": 1},
+        "required": _NAMES,
+        "uniqueItems": {"type": "boolean"},
+        "dependentRequired": {"type": "object", "additionalProperties": _NAMES},
+        "dependencies": {
+            "type": "object",
+            "additionalProperties": {"anyOf": [_NAMES, _ref("Schema")]},
+        },
         "discriminator": _discriminator(),
         VENDOR: vendor,
     }
-    properties |= dict.fromkeys(sorted(ANNOTATIONS), True)
-    return {**_closed(properties), "anyOf": [{"required": [key]} for key in _ONE_OF]}
+    properties |= dict.fromkeys(_COUNTED, _COUNT)
+    properties |= dict.fromkeys(_TEXTS, _TEXT)
+    properties |= dict.fromkeys(sorted(SINGLE), _ref("Schema"))
+    branches: JsonValue = {"type": "array", "items": _ref("Schema"), "minItems": 1}
+    for key in sorted(LISTED):
+        properties[key] = branches
+    properties |= dict.fromkeys(sorted(BY_NAME - {"dependencies"}), _ref("Schemas"))
+    properties |= dict.fromkeys(sorted(ANNOTATIONS | CONTENT), True)
+    return _closed(properties)
 
 
 def _vendor() -> Schema:

@@ -23,6 +23,7 @@ from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR, Schema, refuse_oth
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
 from factorspec_sdk.wire.numbers import read_integer, read_number
+from factorspec_sdk.wire.open_values import OpenValues, is_open
 from factorspec_sdk.wire.problems import Problems, pointer
 from factorspec_sdk.wire.read_relations import read_goal, read_relation
 from factorspec_sdk.wire.recursion import DEFINITIONS, Depths, Key
@@ -48,6 +49,7 @@ class SchemaReader:
     broken: id -> node that stands where problems were found, so that all others are found too.
     definitions: name -> node of every definition that was read, as it was met first.
     unions: all unions as they were read.
+    open_values: writes schemas of no single type.
     orders: objects with the writing order of their properties.
     objective: what the root optimises, level by level.
     """
@@ -61,6 +63,7 @@ class SchemaReader:
         self.orders: list[tuple[Schema, list[str]]] = []
         self.objective: tuple[Goal, ...] = ()
         self._document = document
+        self.open_values = OpenValues(document, problems)
         self._limits = limits
         self._problems = problems
         self._depths = Depths(document, problems)
@@ -81,9 +84,10 @@ class SchemaReader:
         self._nodes += 1
         if self._nodes > self._limits.nodes or depth > self._limits.depth:
             too_large(place, "the schema is too large or nested too deep once its references are followed")
+        if place and is_open(schema):
+            return self.open_values.node(schema, place)
         if not isinstance(schema, dict):
-            hint = "give it a type" if schema is True else None
-            self._problems.refuse(place, "a schema is an object with a type", schema, hint)
+            self._problems.refuse(place, "a schema is an object with a type", schema)
             return None
         if "$ref" in schema:
             return self._reference(schema, place, depth)
@@ -122,15 +126,17 @@ class SchemaReader:
                 return self._object(schema, place, depth)
             case "array":
                 return self._list(schema, place, depth)
-            case "string":
-                return read_string(schema, place, self._limits, self._problems)
-            case "integer":
-                return read_integer(schema, place, self._problems)
-            case "number":
-                return read_number(schema, place, self._problems)
             case _:
-                refuse_others(schema, {"type"}, f"type {name}", place, self._problems)
-                return FiniteNode(place, FALSE_TRUE if name == "boolean" else NULL_ONLY)
+                return self._scalar(name, schema, place)
+
+    def _scalar(self, name: str, schema: Schema, place: str) -> SchemaNode | None:
+        """A scalar; as an open value where that enforces what the record's own parts cannot."""
+        trial = Problems(self._limits)
+        node = _read_scalar(name, schema, place, self._limits, trial)
+        if not len(trial) and node is not None:
+            return node
+        opened = None if VENDOR in schema else self.open_values.trial(schema, place)
+        return opened or _read_scalar(name, schema, place, self._limits, self._problems)
 
     def target(self, node: FreeNode) -> SchemaNode | None:
         """What a reference into a recursion refers to; None for other free parts."""
@@ -339,6 +345,21 @@ class SchemaReader:
         free = FreeNode(place, {"type": "array"})
         self.open_lists[id(free)] = (free, item, least or 0, most)
         return free
+
+
+def _read_scalar(
+    name: str, schema: Schema, place: str, limits: Limits, problems: Problems
+) -> SchemaNode | None:
+    match name:
+        case "string":
+            return read_string(schema, place, limits, problems)
+        case "integer":
+            return read_integer(schema, place, problems)
+        case "number":
+            return read_number(schema, place, problems)
+        case _:
+            refuse_others(schema, {"type"}, f"type {name}", place, problems)
+            return FiniteNode(place, FALSE_TRUE if name == "boolean" else NULL_ONLY)
 
 
 def _count_objects(value: JsonValue) -> int:

@@ -78,13 +78,15 @@ class TextNode:
 
 @dataclass(frozen=True, slots=True)
 class FreeNode:
-    """A value that no relation touches, delegated to the grammar library as a JSON Schema.
+    """A value that no relation touches, delegated to the grammar library.
 
-    ``schema`` is self-contained (its ``$ref`` targets are under its own ``$defs``).
+    schema: its JSON Schema; self-contained (``$ref`` targets under its own ``$defs``) if there is no grammar.
+    grammar: what the library gets instead of the schema, if it is not None: EBNF (``languages/grammar.py``).
     """
 
     pointer: str
     schema: dict[str, JsonValue]
+    grammar: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

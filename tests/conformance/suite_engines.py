@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from factorspec_sdk.decoding import Decoder
-from factorspec_sdk.errors import FactorspecError
+from factorspec_sdk.errors import EmptyDomain, FactorspecError, Unsatisfiable
 from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.testing import byte_vocabulary
@@ -30,12 +30,18 @@ def _bytes() -> tuple[Vocabulary, Canonical]:
     return vocabulary, Canonical(vocabulary)
 
 
+def _nothing(text: str) -> bool:
+    return False
+
+
 def factorspec(document: dict[str, Any]) -> Walk:
     """Ours, through the masks of a session with one token for each byte."""
     vocabulary, canonical = _bytes()
     try:
         compiled = compile_spec(parse_document(document))
         decoder = Decoder(compiled.program, compiled.feasibility, vocabulary, canonical=canonical)
+    except (EmptyDomain, Unsatisfiable):
+        return _nothing
     except FactorspecError as error:
         raise Refused(str(error)) from error
 
@@ -60,6 +66,8 @@ def xgrammar(document: dict[str, Any], strict: bool) -> Walk:
         )
         compiled = library.GrammarCompiler(info, max_threads=1).compile_grammar(grammar)
     except RuntimeError as error:
+        if "cannot accept any value" in str(error):
+            return _nothing
         raise Refused(str(error)) from error
 
     def walk(text: str) -> bool:
@@ -82,6 +90,8 @@ def llguidance(document: dict[str, Any]) -> Walk:
         raise Refused(str(error)) from error
     first = library.LLMatcher(tokenizer, grammar, log_level=0)
     if first.is_error():
+        if "unsatisfiable" in first.get_error().lower():
+            return _nothing
         raise Refused(first.get_error())
 
     def walk(text: str) -> bool:

@@ -106,19 +106,19 @@ FIELDS: dict[str, tuple[Any, type]] = {
     "union_with_a_wide_range": (Annotated[int, Field(ge=0, le=10**6)] | Literal["all"], UnionNode),
     "wide_optional_integer": (Annotated[int, Field(ge=0, le=10**6)] | None, UnionNode),
     "union_of_models": (Address | list[int], UnionNode),
+    "anything": (Any, FreeNode),
+    "dictionary": (dict[str, int], FreeNode),
+    "tuple": (tuple[int, str], FreeNode),
+    "duration": (datetime.timedelta, FreeNode),
+    "address_v6": (ipaddress.IPv6Address, FreeNode),
+    "texts_in_an_open_list": (list[Annotated[str, Field(max_length=5)]], FreeNode),
+    "plain_list": (list[Any], FreeNode),
+    "step": (Annotated[float, Field(multiple_of=0.5)], FreeNode),
     "root_model": (RootModel[Literal[1, 2]], FiniteNode),
 }
 REFUSED: dict[str, tuple[Any, str]] = {
-    "anything": (Any, ""),
-    "dictionary": (dict[str, int], "/additionalProperties"),
     "set": (set[int], "/uniqueItems"),
-    "tuple": (tuple[int, str], "/prefixItems"),
     "bytes": (bytes, "/format"),
-    "duration": (datetime.timedelta, "/format"),
-    "address_v6": (ipaddress.IPv6Address, "/format"),
-    "plain_list": (list, "/items"),
-    "step": (Annotated[float, Field(multiple_of=0.5)], "/multipleOf"),
-    "texts_in_an_open_list": (list[Annotated[str, Field(max_length=5)]], "/items"),
 }
 
 

@@ -1,0 +1,255 @@
+r"""The shortest way to finish a text of a grammar, from any place in it.
+
+XGrammar gives the mask of a place but not what is still to come. So a grammar that we wrote ourselves
+(``wire/languages/grammar.py``) is walked beside it, character by character. A *place* is what may still have
+to be written, as sequences of symbols of which one must be written whole::
+
+    rest 0                    nothing
+    rest n = (symbol, rest)   a symbol, then an earlier rest: an id into ``_rests``
+
+Rests are shared, so a place is a small set of ids; each rest has its shortest text's length. Grammar taken:
+one rule a line, ``name ::= alternatives``, of literals, classes, names, ``name*`` and ``""``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from factorspec_sdk.graph.feasibility import UNBOUNDED
+
+Span = tuple[int, int]
+Place = frozenset[int]
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[a-z]\w*\*?|\|', re.DOTALL)
+_CHARACTER = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})|\\?(.)", re.DOTALL)
+_LAST = 0x10FFFF
+
+
+class Class(NamedTuple):
+    """One character of the spans."""
+
+    spans: tuple[Span, ...]
+
+    def among(self, lo: int, hi: int) -> int | None:
+        """The first character of the class from ``lo`` to ``hi``."""
+        return next((max(a, lo) for a, b in self.spans if max(a, lo) <= min(b, hi)), None)
+
+
+class Name(NamedTuple):
+    """Another rule."""
+
+    name: str
+
+
+Symbol = Class | Name
+
+
+class Ways:
+    """The places of one grammar. Rests are kept; threads may share it (at worst one is made twice)."""
+
+    def __init__(self, grammar: str) -> None:
+        self._rules = dict(map(_rule, grammar.strip().split("\n")))
+        for name in list(self._rules):
+            self._rules[f"{name}*"] = [(Name(name), Name(f"{name}*")), ()]
+        self._shortest = _shortest(self._rules)
+        self._rests: list[tuple[Symbol, int] | None] = [None]
+        self._sizes = [0]
+        self._ids: dict[tuple[Symbol, int], int] = {}
+        self._opened: dict[int, tuple[int, ...]] = {}
+        self.start: Place = frozenset((self._rest((Name("root"),), 0),))
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(grammar: str) -> Ways:
+        """The ways of a grammar, made once."""
+        return Ways(grammar)
+
+    def after(self, place: Place, text: str) -> Place:
+        """The place after some text that the grammar takes there."""
+        for character in text:
+            code = ord(character)
+            place = frozenset(
+                rest for symbol, rest in self._characters(place) if symbol.among(code, code) is not None
+            )
+        return place
+
+    def finish(self, place: Place, pending: bytes) -> bytes | None:
+        """The shortest bytes that finish a text; ``pending``: the first bytes of a character, if any."""
+        written = bytearray()
+        if pending:
+            lo, hi = _range(pending)
+            found = [
+                (self._sizes[rest], code, rest)
+                for symbol, rest in self._characters(place)
+                if (code := symbol.among(lo, hi)) is not None
+            ]
+            if not found:
+                return None
+            _, code, rest = min(found)
+            written += chr(code).encode()[len(pending) :]
+        elif place:
+            rest = min(place, key=lambda at: self._sizes[at])
+        else:
+            return None
+        return bytes(written) + self._text(rest)
+
+    def _text(self, rest: int) -> bytes:
+        """The shortest text of a rest. Its length is ``_sizes``, so the loop ends."""
+        written = bytearray()
+        while rest:
+            rest = min(self._open(rest), key=lambda at: self._sizes[at])
+            entry = self._rests[rest]
+            if entry is None:
+                break
+            symbol, rest = entry
+            assert isinstance(symbol, Class)
+            written += _least(symbol).encode()
+        return bytes(written)
+
+    def _characters(self, place: Place) -> Iterator[tuple[Class, int]]:
+        for rest in place:
+            for opened in self._open(rest):
+                entry = self._rests[opened]
+                if entry is not None:
+                    assert isinstance(entry[0], Class)
+                    yield entry[0], entry[1]
+
+    def _open(self, rest: int) -> tuple[int, ...]:
+        """The rests that begin with a character or are empty, by which a rest may go on."""
+        known = self._opened.get(rest)
+        if known is not None:
+            return known
+        found: dict[int, None] = {}
+        seen, stack = {rest}, [rest]
+        while stack:
+            at = stack.pop()
+            entry = self._rests[at]
+            if entry is None or isinstance(entry[0], Class):
+                found[at] = None
+                continue
+            for symbols in self._rules[entry[0].name]:
+                inner = self._rest(symbols, entry[1])
+                if inner not in seen:
+                    seen.add(inner)
+                    stack.append(inner)
+        self._opened[rest] = tuple(found)
+        return self._opened[rest]
+
+    def _rest(self, symbols: tuple[Symbol, ...], rest: int) -> int:
+        for symbol in reversed(symbols):
+            key = (symbol, rest)
+            known = self._ids.get(key)
+            if known is None:
+                size = self._shortest[symbol.name] if isinstance(symbol, Name) else _size(symbol)
+                self._rests.append(key)
+                self._sizes.append(min(UNBOUNDED, size + self._sizes[rest]))
+                known = self._ids[key] = len(self._rests) - 1
+            rest = known
+        return rest
+
+
+def whole_characters(data: bytes) -> tuple[str, bytes]:
+    """The characters of some UTF-8, and the first bytes of one that is not whole."""
+    cut = len(data)
+    while cut and len(data) - cut < 4 and data[cut - 1] & 0xC0 == 0x80:
+        cut -= 1
+    first = data[cut - 1] if cut else 0
+    size = 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if first >= 0xC0 and len(data) - cut + 1 < size:
+        return data[: cut - 1].decode(), data[cut - 1 :]
+    return data.decode(), b""
+
+
+def _rule(line: str) -> tuple[str, list[tuple[Symbol, ...]]]:
+    name, _, body = line.partition(" ::= ")
+    alternatives: list[tuple[Symbol, ...]] = []
+    symbols: list[Symbol] = []
+    for token in _TOKEN.findall(body):
+        if token == "|":
+            alternatives.append(tuple(symbols))
+            symbols = []
+        elif token.startswith('"'):
+            symbols += (Class(((code, code),)) for code in _codes(token[1:-1]))
+        elif token.startswith("["):
+            symbols.append(_class(token[1:-1]))
+        else:
+            symbols.append(Name(token))
+    return name, [*alternatives, tuple(symbols)]
+
+
+def _codes(text: str) -> Iterator[int]:
+    for match in _CHARACTER.finditer(text):
+        number = match[1] or match[2] or match[3]
+        yield int(number, 16) if number else ord(match[4])
+
+
+def _class(text: str) -> Class:
+    negated = text.startswith("^")
+    spans: list[Span] = []
+    matches = list(_CHARACTER.finditer(text, int(negated)))
+    at = 0
+    while at < len(matches):
+        lo = hi = next(_codes(matches[at].group()))
+        if at + 2 < len(matches) and matches[at + 1].group() == "-":
+            hi = next(_codes(matches[at + 2].group()))
+            at += 2
+        spans.append((lo, hi))
+        at += 1
+    return Class(tuple(_others(spans) if negated else sorted(spans)))
+
+
+def _others(spans: list[Span]) -> Iterator[Span]:
+    at = 0
+    for lo, hi in [*sorted(spans), (0xD800, 0xDFFF), (_LAST + 1, _LAST + 1)]:
+        if at < lo:
+            yield at, lo - 1
+        at = max(at, hi + 1)
+
+
+def _least(symbol: Class) -> str:
+    return chr(symbol.spans[0][0])
+
+
+def _size(symbol: Class) -> int:
+    return len(_least(symbol).encode())
+
+
+def _shortest(rules: dict[str, list[tuple[Symbol, ...]]]) -> dict[str, int]:
+    """Bytes of the shortest text of each rule (Knuth's generalisation of Dijkstra's algorithm)."""
+    users: dict[str, list[tuple[str, list[int]]]] = {}
+    queue: list[tuple[int, str]] = []
+    for name, alternatives in rules.items():
+        for symbols in alternatives:
+            inner = [symbol.name for symbol in symbols if isinstance(symbol, Name)]
+            state = [sum(_size(symbol) for symbol in symbols if isinstance(symbol, Class)), len(inner)]
+            for used in inner:
+                users.setdefault(used, []).append((name, state))
+            if not inner:
+                heappush(queue, (state[0], name))
+    found: dict[str, int] = {}
+    while queue:
+        size, name = heappop(queue)
+        if name in found:
+            continue
+        found[name] = size
+        for user, state in users.get(name, ()):
+            state[0] += size
+            state[1] -= 1
+            if not state[1]:
+                heappush(queue, (state[0], user))
+    return {name: found.get(name, UNBOUNDED) for name in rules}
+
+
+def _range(pending: bytes) -> Span:
+    """The characters whose UTF-8 begins with some bytes."""
+    first = pending[0]
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    code = first & (0x7F >> size)
+    for byte in pending[1:]:
+        code = code << 6 | byte & 0x3F
+    left = 6 * (size - len(pending))
+    lowest = (0x80, 0x800, 0x10000)[size - 2]
+    return max(code << left, lowest), min((code << left) | ((1 << left) - 1), _LAST)
