@@ -74,6 +74,7 @@ from factorspec_sdk.records import (
     lt,
     maximize,
     maximum,
+    member_of,
     minimize,
     minimum,
     minutes,
@@ -86,6 +87,7 @@ from factorspec_sdk.records import (
     only,
     ordered,
     param,
+    permutation_of,
     quotient,
     relation,
     rounded,
@@ -94,6 +96,7 @@ from factorspec_sdk.records import (
     slide,
     some,
     spec,
+    subset_of,
     substring_of,
     sum_of,
     table,
@@ -116,8 +119,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
-    "same_length", "slide", "substring_of", "sum_of", "table",
+    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "member_of",
+    "minimum", "ordered", "permutation_of", "same_length", "slide", "subset_of", "substring_of", "sum_of",
+    "table",
     # scheduling kinds, and what they are made of
     "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields

@@ -157,24 +157,56 @@ class Compare(Condition):
             first, last = max(first, other[0]), min(last, other[1])
         return _run(first, last)
 
+    @property
+    def slack(self) -> bool:
+        """Told where a least or greatest value is compared with a number, or with a field that follows."""
+        found = self._against_later()
+        return found is not None and found[0].settles(*found[1])
+
+    @property
+    def completable(self) -> bool:
+        found = self._against_later()
+        return found is not None and found[0].can_settle(*found[1])
+
+    def _against_later(self) -> tuple[ValueNode, tuple[int | None, int | None]] | None:
+        """A value and the bounds it must keep to, where a later field takes what it then turns out to be."""
+        terms = self._terms()
+        if terms is None or self.op == "ne" or len(terms) > 2:
+            return None
+        (node, factor), *rest = sorted(terms, key=lambda term: isinstance(term[0], SlotValue))
+        for other, own in rest:
+            later = isinstance(other, SlotValue) and other.definite and other.slots > node.slots
+            if not later or abs(own) != 1 or not isinstance(other, SlotValue) or not _dense(other.domain):
+                return None
+        return (node, self._left_to(node, factor, rest)) if abs(factor) == 1 else None
+
+    def _terms(self) -> Sequence[Term] | None:
+        """The terms; None where it will be unknown."""
+        value = self.value
+        if not isinstance(value, Linear):
+            return ((value, 1),)
+        return None if value.poison else value.terms
+
+    def _left_to(self, node: ValueNode, factor: int, rest: Sequence[Term]) -> tuple[int | None, int | None]:
+        """Bounds within which a term must lie for the comparison to hold for some values of the others."""
+        lo, hi = _bounds(rest, self.value.constant if isinstance(self.value, Linear) else 0)
+        if lo is None or hi is None:
+            return None, None
+        size = abs(factor)
+        least, most = None if self.op == "le" else -(hi // size), -lo // size  # of the term by factor's sign
+        return (least, most) if factor > 0 else (-most, None if least is None else -least)
+
     def _by_term(self, slot: int, codes: IntRange) -> int | None:
         """By what the comparison leaves to the one term that reads the slot; None where that says nothing."""
-        value = self.value
-        if isinstance(value, Linear) and value.poison:
+        terms = self._terms()
+        if terms is None or self.op == "ne":
             return None
-        terms: Sequence[Term] = value.terms if isinstance(value, Linear) else ((value, 1),)
         own = [term for term in terms if term[0].slots >> slot & 1]
         rest = [term for term in terms if not term[0].slots >> slot & 1]
-        lo, hi = _bounds(rest, value.constant if isinstance(value, Linear) else 0)
-        if len(own) != 1 or self.op == "ne" or lo is None or hi is None:
-            return None
+        if len(own) != 1 or not own[0][1] or not all(other.definite for other, _ in rest):
+            return None  # a rest that may be unknown makes the comparison unknown, which is no "no"
         node, factor = own[0]
-        if not factor or not all(other.definite for other, _ in rest):  # it may be unknown, which is no "no"
-            return None
-        size, most = abs(factor), -lo  # of factor · node; at least -hi where it must be equal
-        least = None if self.op == "le" else -(hi // size)
-        most //= size
-        return node.fitting(slot, codes, *((least, most) if factor > 0 else (-most, _minus(least))))
+        return node.fitting(slot, codes, *self._left_to(node, factor, rest))
 
     def _split(self, slot: int) -> tuple[int, int, int] | None:
         """(coefficient of the slot's plain value, least and most of the rest), if that is how it enters."""
@@ -197,8 +229,9 @@ class Compare(Condition):
         return factor, lo, hi
 
 
-def _minus(number: int | None) -> int | None:
-    return None if number is None else -number
+def _dense(domain: Domain) -> bool:
+    """True if the codes are all integers of a range."""
+    return domain.stride is not None and domain.stride.step == 1
 
 
 def _run(first: int, last: int) -> int:

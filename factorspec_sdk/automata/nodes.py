@@ -107,6 +107,14 @@ class ValueNode(Node):
         """A value that compares with numbers between ``lo`` and ``hi`` alike, and in fewer forms."""
         return self
 
+    def settles(self, lo: int | None, hi: int | None) -> bool:
+        """True if it ends in ``[lo, hi]``, or is no number, whatever values ``fitting`` gives are taken."""
+        return False
+
+    def can_settle(self, lo: int | None, hi: int | None) -> bool:
+        """True if it can come to lie in ``[lo, hi]``. May be False where that is costly to tell."""
+        return self.settles(lo, hi)
+
     def fitting(self, slot: int, codes: IntRange, lo: int | None, hi: int | None) -> int | None:
         """Mask of the indices of ``slot`` with which this value may lie in ``[lo, hi]``; None: not known."""
         return None
@@ -140,6 +148,14 @@ class Condition(Node):
         May be False where that is so but costly to tell.
         """
         return False
+
+    @property
+    def completable(self) -> bool:
+        """True if it can be completed where it is all that is still open: some slots may be made to occur.
+
+        May be False where that is so but costly to tell.
+        """
+        return self.slack
 
     def assign(self, slot: int, index: int, code: Code) -> Condition:
         """The condition after ``slot`` took ``code``. Memoised."""

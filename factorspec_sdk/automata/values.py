@@ -16,7 +16,7 @@ from factorspec_sdk.automata.nodes import (
     ValueNode,
     union_slots,
 )
-from factorspec_sdk.fields.domains import IntRange
+from factorspec_sdk.fields.domains import Domain, IntRange
 
 
 class Choose(ValueNode):
@@ -140,12 +140,50 @@ class Extreme(ValueNode):
         best = None if self.best is None else max(lo, min(self.best, hi))
         return self if best == self.best else extreme(self.store, self.sign, self.open, best)
 
+    def settles(self, lo: int | None, hi: int | None) -> bool:
+        able = self._able(lo, hi)
+        # of two sure ones that can be the best, one is still to come after the next slot
+        return able is not None and (self._is_within(lo, hi) or sum(node.definite for node in able) > 1)
+
+    def can_settle(self, lo: int | None, hi: int | None) -> bool:
+        able = self._able(lo, hi)
+        return able is not None and (self._is_within(lo, hi) or bool(able))
+
+    def _is_within(self, lo: int | None, hi: int | None) -> bool:
+        """True if the best is good enough already: the bound that not every number keeps by itself."""
+        assert self.lo is not None and self.hi is not None
+        return (hi is None or self.hi <= hi) if self.sign > 0 else (lo is None or self.lo >= lo)
+
+    def _able(self, lo: int | None, hi: int | None) -> list[ValueNode] | None:
+        """The open values that can lie in ``[lo, hi]``; None if one cannot keep to what ``fitting`` says."""
+        if self.may_miss or self.lo is None or self.hi is None:
+            return None
+        able, told = list[ValueNode](), dict[int, bool | None]()
+        for node in self.open:
+            domain = node.domain if isinstance(node, SlotValue) else None
+            if id(domain) not in told:
+                told[id(domain)] = _ability(domain, self.sign, lo, hi)
+            can = told[id(domain)]
+            if can is None:
+                return None
+            if can:
+                able.append(node)
+        return able
+
     def fitting(self, slot: int, codes: IntRange, lo: int | None, hi: int | None) -> int | None:
         if not any(isinstance(node, SlotValue) and node.slot == slot for node in self.open):
             return None
         if self.sign > 0:  # the least is at least lo only if each is
             return None if lo is None else codes.between(lo, None)
         return None if hi is None else codes.between(None, hi)
+
+
+def _ability(domain: Domain | None, sign: int, lo: int | None, hi: int | None) -> bool | None:
+    """True if a number lies in ``[lo, hi]``, False if one lies on its open side, None if neither is known."""
+    codes = None if domain is None else domain.stride
+    if codes is None or not codes.between(*((lo, None) if sign > 0 else (None, hi))):
+        return None
+    return bool(codes.between(lo, hi))
 
 
 def _bound(node: ValueNode, sign: int) -> int:

@@ -98,6 +98,8 @@ class Layers:
             [number for number, span in enumerate(self._wide) if span.first < layer <= span.last]
             for layer in range(size + 1)
         ]
+        #: until a branch of a union ends, slots of the others stand open although they cannot occur any more
+        self._has_unions = any(isinstance(d, BranchDomain) and d.size == 1 for d in self.domains)
         #: no local condition begins from this layer on, no wide one after it
         self._all_begun = max((span.first + (span not in self._wide) for span in self._all), default=0)
         self._moves: dict[tuple[int, int], Move] = {}
@@ -149,6 +151,15 @@ class Layers:
                 return False
             seen |= condition.slots
         return True
+
+    def is_completable(self, layer: int, state: LayerState) -> bool:
+        """True if the conditions still open can be completed, where that is told without a search."""
+        if self.is_slack(layer, state):
+            return True
+        if state[0] is not self.store.true or layer < self._all_begun or self._has_unions:
+            return False
+        still = [c for c in (*state[1:], *self._readers[layer][1]) if c.slots]
+        return len(still) == 1 and still[0].completable
 
     def is_private(self, layer: int) -> bool:
         """True if only local conditions read the layer's slot and no slot depends on it."""

@@ -178,9 +178,12 @@ class Search:
 
     def _told(self, layer: int, state: LayerState) -> bool | None:
         """Whether a state is live, where that is known without a search."""
-        if layer == self._size or self.layers.is_slack(layer, state):
+        if layer == self._size:
             return True
-        return self._live[layer].get(state)
+        known = self._live[layer].get(state)
+        if known is None and self.layers.is_completable(layer, state):
+            known = self._live[layer][state] = True
+        return known
 
     def _trim(self) -> None:
         if sum(map(len, self._live)) + sum(map(len, self._values)) > MAX_REMEMBERED:

@@ -50,13 +50,22 @@ from factorspec_sdk.records.objectives import maximize, minimize
 from factorspec_sdk.records.parameters import Param, param
 from factorspec_sdk.records.presence import is_null, is_present, length
 from factorspec_sdk.records.scheduling import look_up, since, task
-from factorspec_sdk.records.value_decorators import all_equal, maximum, minimum, same_length
+from factorspec_sdk.records.value_decorators import (
+    all_equal,
+    maximum,
+    member_of,
+    minimum,
+    permutation_of,
+    same_length,
+    subset_of,
+)
 from factorspec_sdk.relations.checking import Verdict
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "minimum", "ordered",
-    "same_length", "slide", "substring_of", "sum_of", "table",
+    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "member_of",
+    "minimum", "ordered", "permutation_of", "same_length", "slide", "subset_of", "substring_of", "sum_of",
+    "table",
     # scheduling kinds, and what they are made of
     "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields

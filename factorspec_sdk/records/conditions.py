@@ -74,14 +74,16 @@ class OneOf(Condition):
 
     def term(self, scope: Scope) -> Term | None:
         subject = scope.side(self.path)
-        values = self.values
-        if subject is None:
-            return None
-        if isinstance(values, Param):
-            listed: Template = ParamConsts(values, subject.code)
-            template: Template = {"op": "in", "arg": subject.template, "values": listed}
-            return Term(template, "bool", self.default_name, binders=subject.binders)
-        return scope.attempt(self.path, lambda: contained(subject, [constant(v, subject) for v in values]))
+        return None if subject is None else among(scope, subject, self.values, self.default_name)
+
+
+def among(scope: Scope, subject: Term, values: Sequence[Constant] | Param, text: str) -> Term | None:
+    """True where the subject is one of some values."""
+    if isinstance(values, Param):
+        listed: Template = ParamConsts(values, subject.code)
+        template: Template = {"op": "in", "arg": subject.template, "values": listed}
+        return Term(template, "bool", text, binders=subject.binders)
+    return scope.attempt(subject.text, lambda: contained(subject, [constant(v, subject) for v in values]))
 
 
 class RowOf(Condition):

@@ -18,6 +18,9 @@ from factorspec_sdk.records.terms import ComparisonName, Term, compare, constant
 _SIGNS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 
 
+Shapes = list[tuple[str, ScalarShape | None]]
+
+
 class OverPaths(Declaration):
     """A declaration over some paths, each of which may name several fields."""
 
@@ -30,18 +33,9 @@ class OverPaths(Declaration):
         """The paths as people read them."""
         return ", ".join(self.paths)
 
-    def over(self, scope: Scope) -> tuple[list[Template], list[tuple[str, ScalarShape | None]]]:
+    def over(self, scope: Scope) -> tuple[list[Template], Shapes]:
         """The paths in the record's keys, and their shapes; problems go to ``scope``."""
-        if not self.paths:
-            scope.fail("", "at least one path is needed")
-        paths: list[Template] = []
-        shapes = []
-        for text in self.paths:
-            found = scope.scalars(text)
-            if found is not None:
-                paths.append(str(found[0].path))
-                shapes.append((text, found[1]))
-        return paths, shapes
+        return over(scope, self.paths)
 
 
 class AllDifferent(OverPaths):
@@ -187,29 +181,11 @@ class Count(Compared):
 
     def build(self, scope: Scope) -> dict[str, Template] | None:
         paths, shapes = self.over(scope)
-        values: Template
-        if isinstance(self.values, Param):
-            values = ParamConsts(
-                self.values, shapes[0][1].code if shapes and shapes[0][1] is not None else None
-            )
-        else:
-            values = [part.template for part in self._constants(scope, shapes)]
-            if not self.values:
-                scope.fail("values", "at least one value is needed")
+        values = constants(scope, shapes, self.values)
+        if values == []:
+            scope.fail("values", "at least one value is needed")
         built: dict[str, Template] = {"kind": "count", "over": paths, "values": values}
         return {**built, **self.against(scope, Term(None, "int", self.default_name))}
-
-    def _constants(self, scope: Scope, shapes: Sequence[tuple[str, ScalarShape | None]]) -> list[Term]:
-        assert not isinstance(self.values, Param)
-        found = []
-        for value in self.values:
-            for text, shape in shapes:
-                field = Term(None, shape.code if shape is not None else None, text, shape)
-                scope.attempt("values", partial(_equal, field, value))
-            term = scope.attempt("values", partial(constant, value))
-            if term is not None:
-                found.append(term)
-        return found
 
 
 class Element(Compared):
@@ -330,6 +306,35 @@ class Intension(Declaration):
         else:
             term = trace_items(condition, scope, {"$": ObjectShape(scope.model)})
         return None if term is None else {"kind": "intension", "expr": term.template}
+
+
+def over(scope: Scope, texts: Sequence[str]) -> tuple[list[Template], Shapes]:
+    """Paths in the record's keys, and their shapes; problems go to ``scope``."""
+    if not texts:
+        scope.fail("", "at least one path is needed")
+    paths: list[Template] = []
+    shapes: Shapes = []
+    for text in texts:
+        found = scope.scalars(text)
+        if found is not None:
+            paths.append(str(found[0].path))
+            shapes.append((text, found[1]))
+    return paths, shapes
+
+
+def constants(scope: Scope, shapes: Shapes, values: Sequence[Constant] | Param) -> Template:
+    """A list of constants that fields are compared with; problems go to ``scope``."""
+    if isinstance(values, Param):
+        return ParamConsts(values, shapes[0][1].code if shapes and shapes[0][1] is not None else None)
+    found: list[Template] = []
+    for value in values:
+        for text, shape in shapes:
+            field = Term(None, shape.code if shape is not None else None, text, shape)
+            scope.attempt("values", partial(_equal, field, value))
+        term = scope.attempt("values", partial(constant, value))
+        if term is not None:
+            found.append(term.template)
+    return found
 
 
 def _equal(field: Term, value: Constant) -> Term:

@@ -63,14 +63,14 @@ class ParamConsts:
 
 @dataclass(frozen=True, slots=True)
 class ParamTable:
-    """Becomes the name of a table of ``width`` columns.
+    """Becomes the name of a table of ``width`` columns (None: however many the rows have).
 
     A mapping's rows are its keys (a tuple is several columns) and its value; ``attribute`` picks a field of a
     value that is a model. With ``single`` a value that is no list is the only row.
     """
 
     param: Param
-    width: int
+    width: int | None
     attribute: str | None = None
     single: bool = False
 

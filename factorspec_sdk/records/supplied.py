@@ -115,11 +115,13 @@ class Supplied:
             rows = [(*_parts(key), _cell(found, leaf.attribute)) for key, found in value.items()]
         else:
             rows = [_parts(row) for row in self.items(leaf.param)]
-        name = leaf.table
+        name, width = leaf.table, leaf.width
+        if width is None:
+            width = len(rows[0]) if rows else 0
         wrong = [
-            Problem(f"{name}[{at}]", f"the row has {len(row)} columns, {leaf.width} are needed", shown(row))
+            Problem(f"{name}[{at}]", f"the row has {len(row)} columns, {width} are needed", shown(row))
             for at, row in enumerate(rows)
-            if len(row) != leaf.width
+            if len(row) != width
         ]
         if wrong:
             raise BindingError("a parameter does not fit", wrong)

@@ -14,11 +14,14 @@ from factorspec_sdk.relations.expressions import Expr
 from factorspec_sdk.relations.implies import Implies
 from factorspec_sdk.relations.intension import Intension
 from factorspec_sdk.relations.maximum import Maximum
+from factorspec_sdk.relations.member_of import MemberOf
 from factorspec_sdk.relations.minimum import Minimum
 from factorspec_sdk.relations.no_overlap import NoOverlap
 from factorspec_sdk.relations.ordered import Ordered
+from factorspec_sdk.relations.permutation_of import PermutationOf
 from factorspec_sdk.relations.same_length import SameLength
 from factorspec_sdk.relations.slide import Slide
+from factorspec_sdk.relations.subset_of import SubsetOf
 from factorspec_sdk.relations.substring_of import SubstringOf
 from factorspec_sdk.relations.sum import Sum
 from factorspec_sdk.relations.table import Table
@@ -33,12 +36,15 @@ Relation = Annotated[
     | Implies
     | Intension
     | Maximum
+    | MemberOf
     | Minimum
     | NoOverlap
     | Ordered
+    | PermutationOf
     | SameLength
     | Slide
     | SubstringOf
+    | SubsetOf
     | Sum
     | Table,
     Field(discriminator="kind"),
@@ -55,13 +61,16 @@ __all__ = [
     "Implies",
     "Intension",
     "Maximum",
+    "MemberOf",
     "Minimum",
     "NoOverlap",
     "Ordered",
     "Relation",
+    "PermutationOf",
     "SameLength",
     "Slide",
     "SubstringOf",
+    "SubsetOf",
     "Sum",
     "Table",
 ]

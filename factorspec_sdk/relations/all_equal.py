@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from factorspec_sdk.automata.alike import START, Alike
+from factorspec_sdk.automata.alike import Alike
 from factorspec_sdk.automata.linear import compare
 from factorspec_sdk.automata.reading import nullable, reading
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
 from factorspec_sdk.relations.unrolled import LeafPart
-from factorspec_sdk.relations.view import Special, View, exact_key, quantity
-from factorspec_sdk.relations.wording import worded
+from factorspec_sdk.relations.view import View, value_key
+from factorspec_sdk.relations.wording import fields_text
 
 if TYPE_CHECKING:
     from factorspec_sdk.automata.nodes import Condition
@@ -33,35 +33,23 @@ class AllEqual(RelationBase):
 
     def explain(self, view: View) -> str:
         clash = self._clash(view)
-        if clash is None:
-            return "all values are equal"
-        (first, one), (second, other) = clash
-        return f"{first} = {one} and {second} = {other}, but all must be equal"
+        assert clash is not None
+        return f"{fields_text(clash[:1])} and {fields_text(clash[1:])}, but all must be equal"
 
     def lower(self, lowering: Lowering) -> Iterable[Condition]:
         store = lowering.store
         leaves = {leaf.slot: leaf for path in self.over for leaf in lowering.leaves(path)}
-        ordered = [leaves[slot] for slot in sorted(leaves)]
-        if len(ordered) < 2:
-            return []
-        if all(_certain_range(leaf) for leaf in ordered):  # neighbours: a form that wide domains can take
-            nodes = [lowering.leaf(leaf) for leaf in ordered]
+        if len(leaves) > 1 and all(map(_certain_range, leaves.values())):
+            # neighbours: a form that wide domains can take
+            nodes = [lowering.leaf(leaves[slot]) for slot in sorted(leaves)]
             return [compare(store, "eq", one, other) for one, other in pairwise(nodes)]
-        plan = Alike((leaf.slot, leaf.domain, leaf.optional) for leaf in ordered)
-        return [reading(store, plan, 0, START)]
+        return [reading(store, Alike(lowering.reads(self.over)))]
 
-    def _clash(self, view: View) -> tuple[tuple[str, str], tuple[str, str]] | None:
-        first: tuple[str, str, object] | None = None
-        for path, value in (field for over in self.over for field in view.resolve(over)):
-            found = quantity(value)
-            if found.code is None or isinstance(found.code, Special):
-                continue
-            key = exact_key(found.code)
-            if first is None:
-                first = path, worded(found), key
-            elif key != first[2]:
-                return (first[0], first[1]), (path, worded(found))
-        return None
+    def _clash(self, view: View) -> tuple[tuple[str, object], tuple[str, object]] | None:
+        fields = (field for over in self.over for field in view.resolve(over))
+        known = [field for field in fields if value_key(field[1]) is not None]
+        other = next((field for field in known if value_key(field[1]) != value_key(known[0][1])), None)
+        return None if other is None else (known[0], other)
 
 
 def _certain_range(leaf: LeafPart) -> bool:

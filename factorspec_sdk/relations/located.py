@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -10,6 +10,7 @@ from typing import Self
 from factorspec_sdk.automata.logic import occurs
 from factorspec_sdk.automata.nodes import Condition, Mark, NodeStore, ValueNode
 from factorspec_sdk.automata.values import choose
+from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import FieldPath, Segment, parse_path
 from factorspec_sdk.relations.unrolled import (
     LeafPart,
@@ -45,6 +46,11 @@ class Fields:
         """The finite scalars a path names, in writing order."""
         found = (inner for part in self.parts(path) for inner in _in_union(part))
         return [part for part in found if isinstance(part, LeafPart)]
+
+    def reads(self, paths: Sequence[str]) -> list[tuple[int, Domain, bool]]:
+        """(slot, domain, it can be absent) of all leaves that some paths name."""
+        found = (leaf for path in paths for leaf in self.leaves(path))
+        return [(leaf.slot, leaf.domain, leaf.optional) for leaf in found]
 
     def fields(self, path: str) -> list[ValueNode]:
         """The values of ``leaves``."""

@@ -46,6 +46,11 @@ class Quantity:
     type: CodeType | None = None
 
     @property
+    def key(self) -> tuple[str, Exact] | None:
+        """What it is compared by; None for null and for what is no scalar."""
+        return None if self.code is None or isinstance(self.code, Special) else exact_key(self.code)
+
+    @property
     def number(self) -> int | Fraction | None:
         """The code if it is a number, a date or a time."""
         code = self.code
@@ -105,6 +110,11 @@ def _decimal(value: Decimal) -> Quantity:
 _SCALARS: Mapping[type, CodeType] = {bool: "bool", int: "int", str: "text"}
 
 
+def value_key(value: object) -> tuple[str, Exact] | None:
+    """What a field's value is compared by; None for null and for what is no scalar."""
+    return quantity(value).key
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """The object that holds a relation, inside a record.
@@ -137,6 +147,16 @@ class View:
                 rows.setdefault(tuple(exact_key(read_as(cell, kind)) for cell, kind in cells), row)
             found = self.indexes[table, types] = rows
         return found
+
+    def in_column(self, table: str, column: int, value: object) -> bool:
+        """True if a column of a table holds the value; texts are dates or times where the value is one."""
+        found = quantity(value)
+        place = (table, column, found.type)
+        if place not in self.indexes:
+            rows = self.tables[table]
+            cells = ((read_as(row[column], found.type), row) for row in rows if column < len(row))
+            self.indexes[place] = {exact_key(cell): row for cell, row in cells}
+        return value_key(value) in self.indexes[place]
 
     def resolve(self, text: str) -> Iterator[tuple[str, object]]:
         """(path, value) of every field that a path names, in writing order; absent ones are left out."""

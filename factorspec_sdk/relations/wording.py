@@ -57,6 +57,13 @@ def fields_text(fields: Iterable[tuple[str, object]]) -> str:
     return text + (f", … ({len(listed)} fields)" if len(listed) > _SHOWN_FIELDS else "")
 
 
+def listed_text(values: Iterable[Quantity]) -> str:
+    """Values ("1, 'a', …"), at most six."""
+    listed = list(values)
+    text = ", ".join(worded(value) for value in listed[:_SHOWN_FIELDS])
+    return text + (f", … ({len(listed)} values)" if len(listed) > _SHOWN_FIELDS else "")
+
+
 def expression_text(expr: Expr, view: View | None = None) -> str:
     """An expression in Python-like notation; with a view, paths are shown from the record's root."""
     match expr:

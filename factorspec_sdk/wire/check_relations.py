@@ -19,12 +19,15 @@ from factorspec_sdk.relations import (
     Implies,
     Intension,
     Maximum,
+    MemberOf,
     Minimum,
     NoOverlap,
     Ordered,
+    PermutationOf,
     Relation,
     SameLength,
     Slide,
+    SubsetOf,
     SubstringOf,
     Sum,
     Table,
@@ -35,7 +38,13 @@ from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.branches import first_relation
 from factorspec_sdk.wire.check_tasks import check_circuit, check_cumulative, check_no_overlap
 from factorspec_sdk.wire.check_texts import check_substring_of
-from factorspec_sdk.wire.check_values import check_all_equal, check_extremum, check_same_length
+from factorspec_sdk.wire.check_values import (
+    check_all_equal,
+    check_extremum,
+    check_occurring,
+    check_permutation,
+    check_same_length,
+)
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
@@ -204,12 +213,15 @@ _CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
     Implies: _implies,
     Intension: _intension,
     Maximum: check_extremum,
+    MemberOf: check_occurring,
     Minimum: check_extremum,
     NoOverlap: check_no_overlap,
     Ordered: _ordered,
+    PermutationOf: check_permutation,
     SameLength: check_same_length,
     Slide: _slide,
     SubstringOf: check_substring_of,
+    SubsetOf: check_occurring,
     Sum: _sum,
     Table: _table,
 }

@@ -171,7 +171,7 @@ def table_rows(name: str, width: int, scope: Scope, place: str, key: str = "tabl
 def check_key(key: Sequence[Type], rows: tuple[Row, ...], scope: Scope, place: str) -> None:
     """Note a column whose cells can never equal the key's part."""
     for column, part in enumerate(key):
-        cells = _column_type(rows, column, part, scope)
+        cells = column_type(rows, column, part, scope)
         if part and cells and not may_equal(part, cells):
             names = f"{names_of(part)} never equals a cell of column {column}: {names_of(cells)}"
             scope.problems.add(f"{place}/{column}", names)
@@ -182,7 +182,7 @@ def _types_of(values: Sequence[Scalar]) -> Type:
     return frozenset(name for kind, name in _CODE_TYPES.items() if kind in kinds)
 
 
-def _column_type(rows: tuple[Row, ...], column: int, wanted: Type, scope: Scope) -> Type:
+def column_type(rows: tuple[Row, ...], column: int, wanted: Type, scope: Scope) -> Type:
     """Types of the cells of a column. O(rows) once per table, column and wanted type."""
     place = (id(rows), column, wanted & (MOMENT | DECIMAL))
     if place not in scope.facts.columns:
@@ -283,7 +283,7 @@ def _lookup(expr: Lookup, scope: Scope, place: str) -> Type:
     if twice is not None:
         message = f"a lookup needs one row per key; {expr.table!r} has two"
         scope.problems.add(pointer(place, "table"), message, twice)
-    return _column_type(rows, -1, MOMENT | DECIMAL, scope)
+    return column_type(rows, -1, MOMENT | DECIMAL, scope)
 
 
 def key_twice(rows: tuple[Row, ...], scope: Scope) -> Row | None:
@@ -327,6 +327,7 @@ __all__ = [
     "calculable",
     "check_comparison",
     "check_key",
+    "column_type",
     "condition",
     "const_type",
     "expect",

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tests.differential.generate_structures import Leaf, Shape
 
 Json = dict[str, Any]
-VALUE_KINDS = ("all_equal", "minimum", "maximum", "same_length")
+VALUE_KINDS = (
+    "all_equal", "minimum", "maximum", "same_length", "member_of", "subset_of", "permutation_of",
+)  # fmt: skip
 FAMILIES = [
     ("int", "nullable"),
     ("text", "nulltext"),
@@ -28,6 +30,7 @@ class ValueKinds:
 
     if TYPE_CHECKING:
         rng: random.Random
+        tables: dict[str, list[list[Any]]]
 
         def _pick(self, leaves: list[Leaf], *types: str, star: bool = False) -> Leaf | None: ...
         def _constant(self, leaf: Leaf) -> Json: ...
@@ -57,3 +60,46 @@ class ValueKinds:
         if not paths:
             return None
         return {"over": self.rng.sample(paths, min(len(paths), self.rng.randint(2, 3)))}
+
+    def _two_groups(self, shape: Shape, family: tuple[str, ...]) -> tuple[list[str], list[str]] | None:
+        """Paths of fields of one type, in two groups that may share some."""
+        paths, others = self._paths(shape, *family), self._paths(shape, *family)
+        if not paths:
+            return None
+        return [leaf.path for leaf in paths], [leaf.path for leaf in others]
+
+    def _member_of(self, shape: Shape) -> Json | None:
+        family = self.rng.choice(FAMILIES)
+        if self.rng.random() < 0.3:
+            return self._column_of(shape, family)
+        groups = self._two_groups(shape, family)
+        return None if groups is None else {"over": groups[0], "of": groups[1]}
+
+    _subset_of = _member_of
+
+    def _column_of(self, shape: Shape, family: tuple[str, ...]) -> Json | None:
+        paths = self._paths(shape, *family)
+        if not paths:
+            return None
+        width = self.rng.randint(1, 2)
+        cells = [
+            self.rng.choice(self.rng.choice(paths).values) for _ in range(self.rng.randint(1, 3) * width)
+        ]
+        name = f"t{len(self.tables)}"
+        self.tables[name] = [cells[at : at + width] for at in range(0, len(cells), width)]
+        return {"over": [leaf.path for leaf in paths], "table": name, "column": self.rng.randrange(width)}
+
+    def _permutation_of(self, shape: Shape) -> Json | None:
+        family = self.rng.choice(FAMILIES)
+        paths = self._paths(shape, *family)
+        if not paths:
+            return None
+        over = [leaf.path for leaf in paths]
+        roll = self.rng.random()
+        if roll < 0.35 and set(family) <= {"int", "nullable"}:
+            return {"over": over, "start": self.rng.choice([0, 0, 1, 1, 2, paths[0].values[0] or 1])}
+        if roll < 0.7:
+            others = self._paths(shape, *family)
+            return {"over": over, "of": [leaf.path for leaf in others]}
+        values = [self._constant(self.rng.choice(paths)) for _ in range(self.rng.randint(0, 4))]
+        return {"over": over, "values": [value for value in values if value["const"] is not None]}

@@ -65,6 +65,24 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         {"s": STOPS, "t": [1]},
         "s has 2 items and t has 1, but all must be equally long",
     ),
+    "member_of": (
+        {"over": ["$.a", "$.b"], "of": ["$.s[*].city"]},
+        {"s": [*STOPS, {"city": None}], "a": "Oslo", "b": None},
+        {"s": STOPS, "a": "Oslo", "b": "Bonn"},
+        "b = 'Bonn' is none of s[0].city = 'Rome', s[1].city = 'Oslo'",
+    ),
+    "subset_of": (
+        {"over": ["$.s[*].city"], "table": "flights", "column": 1},
+        {"s": [{"city": "Bonn"}, {"city": "Oslo"}, {"city": "Oslo"}]},
+        {"s": STOPS},
+        "s[0].city = 'Rome' does not occur in column 1 of table 'flights'",
+    ),
+    "permutation_of": (
+        {"over": ["$.s[*].day"], "start": 1},
+        {"s": [{"day": 2}, {"day": None}, {"day": 1}]},
+        {"s": STOPS},
+        "s[1].day = 3 is none of the values: 1, 2",
+    ),
     "sum": (
         {"over": ["$.s[*].day"], "weights": [2], "op": "le", "value": REF["a"]},
         {"s": [*STOPS, {"day": None}], "a": 8},

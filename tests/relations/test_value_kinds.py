@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 from factorspec_sdk.errors import Unsatisfiable
+from factorspec_sdk.graph.compile import CompiledSpec
+from factorspec_sdk.graph.program import Branch, End, Literal, Value
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.checking import check_relation
 from factorspec_sdk.relations.view import View
@@ -65,10 +68,31 @@ def test_a_maximum_that_stands_before_its_fields() -> None:
     assert feasible(spec, 4, 4)[2] == [0, 1, 2, 3, 4]
 
 
-def outcome(relation: Json, record: Json) -> str:
+def relation_of(relation: Json) -> Relation:
     adapter: TypeAdapter[Relation] = TypeAdapter(Relation)
-    made = adapter.validate_json(json.dumps({"name": "r", **relation}))
-    return check_relation(made, View(record, {})).outcome
+    return adapter.validate_json(json.dumps({"name": "r", **relation}))
+
+
+def outcome(relation: Json, record: Json) -> str:
+    return check_relation(relation_of(relation), View(record, {})).outcome
+
+
+def random_record(spec: CompiledSpec, rng: random.Random) -> str:
+    """The text of a record whose decisions are drawn among the feasible values."""
+    program, feasibility = spec.program, spec.feasibility
+    state, at, text = feasibility.start(), program.start, ""
+    while not isinstance(node := program.nodes[at], End):
+        if isinstance(node, Branch | Value):
+            values = feasibility.values(state, node.slot)
+            index = rng.randint(*rng.choice(values.spans))
+            state = feasibility.assign(state, node.slot, index)
+        if isinstance(node, Branch):
+            at = node.targets[index]
+            continue
+        assert isinstance(node, Literal | Value)
+        text += node.text if isinstance(node, Literal) else program.slots[node.slot].domain.text(index)
+        at = node.next
+    return text
 
 
 @pytest.mark.parametrize(
@@ -102,3 +126,130 @@ def test_lists_that_can_never_be_equally_long_are_refused() -> None:
     fields = {"a": listed(integer(0, 1), 0, 2), "b": listed(integer(0, 1), 3, 5)}
     with pytest.raises(Unsatisfiable, match="r0"):
         compiled(fields, [{"kind": "same_length", "over": ["$.a", "$.b"]}])
+
+
+@pytest.mark.parametrize("kind", ["member_of", "subset_of"])
+def test_values_that_must_occur(kind: str) -> None:
+    relation = {"kind": kind, "over": ["$.e[*]"], "of": ["$.n[*]"]}
+    assert outcome(relation, {"e": ["x", "x", None], "n": ["x", None]}) == "holds"
+    assert outcome(relation, {"e": [None], "n": [None]}) == "holds"
+    assert outcome(relation, {"e": ["x"], "n": []}) == "broken"
+    assert outcome(relation, {"e": ["x"]}) == "broken"
+    assert outcome(relation, {"e": [], "n": []}) == outcome(relation, {}) == "holds"
+    assert outcome(relation, {"e": [1], "n": [True]}) == "broken"
+    assert outcome(relation, {"e": [1], "n": [1.0]}) == "holds"
+
+
+def test_a_list_before_what_it_refers_to() -> None:
+    city = {"enum": ["a", "b", "c"]}
+    fields = {"chosen": listed(city, 2, 2), "offered": listed(city, 2, 2)}
+    spec = compiled(fields, [{"kind": "subset_of", "over": ["$.chosen[*]"], "of": ["$.offered[*]"]}])
+    assert feasible(spec, 0, 2) == [[0, 1, 2], [0, 1, 2], [0, 2]]
+    assert feasible(spec, 0, 2, 2)[3] == [0]
+    assert feasible(spec, 0, 0, 1)[3] == [0]
+
+
+def test_no_value_occurs_in_a_table_without_rows() -> None:
+    relation = {"kind": "member_of", "over": ["$.a"], "table": "none"}
+    spec = compiled({"a": nullable({"enum": ["x"]})}, [relation], {"none": []})
+    assert feasible(spec) == [[1]]
+    with pytest.raises(Unsatisfiable, match="r0"):
+        compiled({"a": {"enum": ["x"]}}, [relation], {"none": []})
+
+
+def test_dates_occur_in_a_column_of_texts() -> None:
+    day = {
+        "type": "string",
+        "format": "date",
+        "x-factorspec": {"domain": {"min": "2026-05-01", "max": "2026-05-09"}},
+    }
+    relation = {"kind": "member_of", "over": ["$.d"], "table": "days", "column": 1}
+    spec = compiled({"d": day}, [relation], {"days": [[1, "2026-05-03"], [2, "2026-06-01"]]})
+    assert feasible(spec) == [[2]]
+
+
+@pytest.mark.parametrize(
+    ("given", "values", "expected"),
+    [
+        ({"start": 0}, [2, 0, None, 1], "holds"),
+        ({"start": 0}, [], "holds"),
+        ({"start": 0}, [0, 2], "broken"),
+        ({"start": 0}, [0, 0], "broken"),
+        ({"start": -1}, [0, -1], "holds"),
+        ({"values": [{"const": 1}, {"const": 1}, {"const": 5}]}, [5, None, 1, 1], "holds"),
+        ({"values": [{"const": 1}, {"const": 1}, {"const": 5}]}, [5, 1], "broken"),
+        ({"values": [{"const": 1}]}, [1, 1], "broken"),
+        ({"values": []}, [None], "holds"),
+        ({"of": ["$.b[*]"]}, [1, 2, 2], "holds"),
+        ({"of": ["$.b[*]"]}, [1, 1, 2], "broken"),
+    ],
+)
+def test_permutations(given: Json, values: list[Any], expected: str) -> None:
+    relation = {"kind": "permutation_of", "over": ["$.a[*]"], **given}
+    assert outcome(relation, {"a": values, "b": [2, None, 1, 2]}) == expected
+
+
+def test_explanations_of_permutations() -> None:
+    def broken(given: Json, values: list[Any]) -> str:
+        made = relation_of({"kind": "permutation_of", "over": ["$.a[*]"], **given})
+        return check_relation(made, View({"a": values, "b": [2, 1]}, {})).explanation
+
+    assert broken({"start": 0}, [0, 0]) == "a[1] = 0 is there more often than it is given: 0, 1"
+    assert broken({"of": ["$.b[*]"]}, [2]) == "no field takes 1"
+    assert broken({"of": ["$.b[*]"]}, [2, 5]) == "a[1] = 5 is none of the values: 2, 1"
+    day = {"const": "2026-05-01", "type": "date"}
+    assert broken({"values": [day]}, []) == "no field takes 2026-05-01"
+
+
+def test_given_values_set_the_length_of_a_list() -> None:
+    relation = {"kind": "permutation_of", "over": ["$.a[*]"], "values": [{"const": 3}, {"const": 4}]}
+    spec = compiled({"a": listed(integer(0, 9), 0, 9)}, [relation])
+    assert [slot.path for slot in spec.program.slots] == ["a[0]", "a[1]"]
+    assert feasible(spec, 4) == [[3, 4], [3]]
+
+
+def test_a_field_named_twice_is_no_permutation() -> None:
+    relation = {"kind": "permutation_of", "over": ["$.a", "$.a", "$.b"], "start": 0}
+    spec = compiled({"a": nullable(integer(0, 2)), "b": integer(0, 2)}, [relation])
+    assert feasible(spec, 3) == [[3], [0]]
+
+
+CITIES = {"enum": [f"city {number}" for number in range(5_000)]}
+LARGE: list[tuple[Json, Json]] = [
+    ({"l": listed(CITIES, 0, 50)}, {"kind": "all_equal", "over": ["$.l[*]"]}),
+    (
+        {"m": integer(0, 1_440), "l": listed(integer(0, 1_440), 1, 50)},
+        {"kind": "maximum", "over": ["$.l[*]"], "value": {"ref": "$.m"}},
+    ),
+    (
+        {"l": listed(integer(0, 5_000), 1, 50), "m": integer(0, 5_000)},
+        {"kind": "minimum", "over": ["$.l[*]"], "value": {"ref": "$.m"}},
+    ),
+    (
+        {"n": listed(CITIES, 10, 50), "e": listed(CITIES, 0, 50)},
+        {"kind": "member_of", "over": ["$.e[*]"], "of": ["$.n[*]"]},
+    ),
+    (
+        {"n": listed(CITIES, 50, 50), "e": listed(CITIES, 50, 50)},
+        {"kind": "permutation_of", "over": ["$.e[*]"], "of": ["$.n[*]"]},
+    ),
+    ({"l": listed(integer(0, 4_999), 0, 50)}, {"kind": "permutation_of", "over": ["$.l[*]"], "start": 0}),
+    (
+        {"l": listed(CITIES, 50, 50)},
+        {
+            "kind": "permutation_of",
+            "over": ["$.l[*]"],
+            "values": [{"const": f"city {number * 90}"} for number in range(50)],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "relation"), LARGE, ids=lambda part: part.get("kind", ""))
+def test_fifty_items_of_five_thousand_values_stay_exact(fields: Json, relation: Json) -> None:
+    spec = compiled(fields, [relation])
+    text = random_record(spec, random.Random(1))
+    record = json.loads(text)
+    assert outcome(relation, record) in ("holds", "unknown")
+    assert spec.feasibility.exact
+    assert sum(component.steps for component in spec.feasibility.components) < 400_000

@@ -366,6 +366,25 @@ CASES: dict[str, Any] = {
     "all_equal": related({"kind": "all_equal", "name": "x", "over": ["n", "m", "city", "stops"]}),
     "minimum": related({"kind": "minimum", "name": "x", "over": ["n", "day"], "value": const(1)}),
     "maximum": related({"kind": "maximum", "name": "x", "over": ["city"], "value": ref("cit")}),
+    "member_of": related(
+        {"kind": "member_of", "name": "x", "over": ["n", "city"], "of": ["m"]},
+        {"kind": "member_of", "name": "y", "over": ["n"], "of": ["city"]},
+        {"kind": "subset_of", "name": "z", "over": ["n"]},
+        {"kind": "subset_of", "name": "u", "over": ["n"], "of": ["m"], "table": "pairs"},
+    ),
+    "subset_of": related(
+        {"kind": "subset_of", "name": "x", "over": ["n"], "table": "pair"},
+        {"kind": "subset_of", "name": "y", "over": ["n"], "table": "pairs", "column": 2},
+        {"kind": "subset_of", "name": "z", "over": ["n"], "table": "pairs"},
+        {"kind": "subset_of", "name": "u", "over": ["n"], "table": "pairs", "column": -1},
+    ),
+    "permutation_of": related(
+        {"kind": "permutation_of", "name": "x", "over": ["n"], "start": 0, "of": ["m"]},
+        {"kind": "permutation_of", "name": "y", "over": ["n"]},
+        {"kind": "permutation_of", "name": "z", "over": ["city"], "start": 0},
+        {"kind": "permutation_of", "name": "u", "over": ["city"], "of": ["n"]},
+        {"kind": "permutation_of", "name": "v", "over": ["city"], "values": [const(1), const(None)]},
+    ),
     "same_length": related({"kind": "same_length", "name": "x", "over": ["stops", "open", "n", "stops[*]"]}),
     "count": related(
         {"kind": "count", "name": "x", "over": ["n"], "values": [const("a")], "value": ref("city")}
