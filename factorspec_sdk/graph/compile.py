@@ -13,7 +13,7 @@ optimise        component, values -> .. within the gaps of the optimum    graph/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -159,15 +159,18 @@ def _compile(spec: Spec, unrolled: Unrolled, step_budget: int) -> CompiledSpec:
     left = COMPONENTS_AT_FULL_COST * step_budget
     for group in groups:
         make = optimise if optimiser.speaks_of(group) else decide
-        components.append(make(group, optimiser, min(step_budget, left)))
+        components.append(make(group, optimiser, min(step_budget, left), factors))
         left -= components[-1].steps
     graph = FactorGraph(unrolled, program, components, store)
     finalize(graph, store.dissolve)
     return CompiledSpec(spec, program, graph, tuple(groups), optimiser.certificates())
 
 
-def decide(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
-    """The component's feasibility; proves that it has a solution and what its first slot can be."""
+def decide(group: Group, optimiser: Optimiser, step_budget: int, factors: Sequence[Factor]) -> Component:
+    """The component's feasibility; proves that it has a solution and what its first slot can be.
+
+    ``factors``: of all components, since a relation that contradicts others here may be impossible elsewhere.
+    """
     unrolled = optimiser.unrolled
     make = partial(make_component, unrolled, optimiser.store, step_budget)
     with _refusing_large(group, unrolled):
@@ -176,18 +179,20 @@ def decide(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
         if component.tier == "cp_sat":
             raise _unsatisfiable(*conflict_by_cp_sat(group, unrolled))
         trial = partial(make_component, unrolled, optimiser.store, step_budget // TRIALS_AT_FULL_COST)
-        raise _unsatisfiable(*minimal_conflict(group, unrolled, lambda part: trial(part)[1]))
+        origins = {factor.origin for factor in group.factors}
+        everywhere = Group(group.slots, tuple(factor for factor in factors if factor.origin in origins))
+        raise _unsatisfiable(*minimal_conflict(everywhere, unrolled, lambda part: trial(part)[1]))
     component.values(0, component.start)
     return component
 
 
-def optimise(group: Group, optimiser: Optimiser, step_budget: int) -> Component:
+def optimise(group: Group, optimiser: Optimiser, step_budget: int, factors: Sequence[Factor]) -> Component:
     """The feasibility of a component within the gaps of the objective that speaks of it."""
     try:
         with _refusing_large(group, optimiser.unrolled):
             component = optimiser.component(group, step_budget)
     except Contradiction:
-        decide(group, optimiser, step_budget)  # raises with the conflict
+        decide(group, optimiser, step_budget, factors)  # raises with the conflict
         raise
     component.values(0, component.start)
     return component

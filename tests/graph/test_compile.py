@@ -196,3 +196,12 @@ def test_many_different_values_of_a_large_enum_need_no_search() -> None:
         state = spec.feasibility.assign(state, slot, slot)
     (component,) = spec.feasibility.components
     assert component.steps < 100
+
+
+def test_a_relation_that_is_impossible_by_itself_elsewhere_is_all_that_is_named() -> None:
+    """Its conditions on ``a`` contradict another relation, but those on ``b`` contradict themselves."""
+    member = {"kind": "member_of", "over": ["$.a", "$.b"], "table": "t"}
+    other = {"kind": "intension", "expr": {"op": "eq", "args": [{"ref": "$.a"}, {"const": "y"}]}}
+    with pytest.raises(Unsatisfiable) as caught:
+        compiled({"a": {"enum": ["x", "y"]}, "b": {"enum": ["z"]}}, [other, member], {"t": [["x"]]})
+    assert (caught.value.conflict, caught.value.minimal) == (("r1",), True)
