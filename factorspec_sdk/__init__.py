@@ -35,6 +35,7 @@ from factorspec_sdk.errors import (
     UnsupportedKeyword,
 )  # fmt: skip
 from factorspec_sdk.records import (
+    AsNumber,
     Between,
     Condition,
     Declaration,
@@ -133,7 +134,7 @@ __all__ = [
     # objectives
     "maximize", "minimize",
     # domains and parameters
-    "In", "Between", "days", "hours", "minutes", "Param", "param",
+    "In", "Between", "AsNumber", "days", "hours", "minutes", "Param", "param",
     # what follows from a model
     "bind", "check", "document", "spec", "Verdict", "Client", "Result",
     # explanations

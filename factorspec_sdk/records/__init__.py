@@ -19,6 +19,7 @@ from factorspec_sdk.records.aggregates import (
 )  # fmt: skip
 from factorspec_sdk.records.binding import bind
 from factorspec_sdk.records.checking import check
+from factorspec_sdk.records.decimal_fields import AsNumber
 from factorspec_sdk.records.declarations import Condition, Declaration, const
 from factorspec_sdk.records.decorators import (
     all_different,
@@ -77,7 +78,7 @@ __all__ = [
     # objectives
     "maximize", "minimize",
     # domains and parameters
-    "In", "Between", "days", "hours", "minutes", "Param", "param",
+    "In", "Between", "AsNumber", "days", "hours", "minutes", "Param", "param",
     # what follows
     "bind", "check", "document", "spec", "Verdict",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ instances too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast, overload
 
 from factorspec_sdk.records.conditions import Logic
@@ -18,6 +19,7 @@ from factorspec_sdk.records.terms import absolute, constant, contained, extreme,
 from factorspec_sdk.records.tracing import is_symbolic, trace_of
 
 T = TypeVar("T")
+N = TypeVar("N", int, Decimal)
 
 
 def every(conditions: Iterable[bool]) -> bool:
@@ -30,9 +32,9 @@ def some(conditions: Iterable[bool]) -> bool:
     return cast(bool, fold("some", conditions, lambda values: any(values)))
 
 
-def total(values: Iterable[int]) -> int:
+def total(values: Iterable[N]) -> N:
     """The sum of numbers; null counts as 0. Filter by ``only(value, where=condition)``."""
-    return cast(int, fold("sum", values, lambda found: sum(cast(list[int], found))))
+    return cast(N, fold("sum", values, lambda found: sum(cast(list[int], found))))
 
 
 def number(conditions: Iterable[bool]) -> int:

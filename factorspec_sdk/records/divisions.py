@@ -5,6 +5,7 @@ Given ordinary numbers they compute, exactly and by the same rule.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, TypeVar, cast
 
@@ -14,10 +15,10 @@ from factorspec_sdk.records.symbols import recorded, term_of
 from factorspec_sdk.records.terms import division
 from factorspec_sdk.records.tracing import trace_of
 
-N = TypeVar("N", bound=int)
+N = TypeVar("N", int, Decimal)
 
 
-def quotient(dividend: N, divisor: N, *, mode: Rounding = "half_up") -> int:
+def quotient(dividend: int | Decimal, divisor: int | Decimal, *, mode: Rounding = "half_up") -> int:
     """``dividend / divisor`` rounded to an integer: ``quotient(net * rate, 100)`` is a tax in cents.
 
     Args:
@@ -28,8 +29,11 @@ def quotient(dividend: N, divisor: N, *, mode: Rounding = "half_up") -> int:
     return cast(int, _divided("quotient", dividend, divisor, mode))
 
 
-def rounded(value: N, unit: N, *, mode: Rounding = "half_up") -> N:
-    """The multiple of ``unit`` nearest to a value: ``rounded(price, 5)``. Modes as in ``quotient``."""
+def rounded(value: int | Decimal, unit: N, *, mode: Rounding = "half_up") -> N:
+    """The multiple of ``unit`` nearest to a value: ``rounded(net * rate, Decimal("0.01"))``.
+
+    Modes as in ``quotient``.
+    """
     return cast(N, _divided("rounded", value, unit, mode))
 
 
@@ -43,6 +47,7 @@ def _divided(op: Literal["quotient", "rounded"], left: object, right: object, mo
 
 
 def _exact(value: object) -> Fraction:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return Fraction(value)
-    raise DeclarationError("not a number", [Problem("", "only integers are divided here", shown(value))])
+    message = "only integers and decimals are divided here"
+    raise DeclarationError("not a number", [Problem("", message, shown(value))])

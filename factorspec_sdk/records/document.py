@@ -8,9 +8,11 @@ from inspect import cleandoc
 from pydantic import BaseModel, RootModel
 
 from factorspec_sdk.errors import BindingError, EmptyDomain, JsonValue, Problem, UnsupportedField
+from factorspec_sdk.fields.decimals import decimal_text
 from factorspec_sdk.fields.domains import code_to_iso
 from factorspec_sdk.records.binding import parameters_of
 from factorspec_sdk.records.checking import objective_of, ready, supplied_to
+from factorspec_sdk.records.decimal_fields import DecimalRange
 from factorspec_sdk.records.free_parts import FreeParts
 from factorspec_sdk.records.parameters import Rows
 from factorspec_sdk.records.reach import Place, hidden, innermost, models_in
@@ -31,7 +33,14 @@ VENDOR = "x-factorspec"
 VERSION = 1
 Schema = dict[str, JsonValue]
 
-_TYPES = {"int": "integer", "bool": "boolean", "text": "string", "date": "string", "time": "string"}
+_TYPES = {
+    "int": "integer",
+    "bool": "boolean",
+    "text": "string",
+    "date": "string",
+    "time": "string",
+    "decimal": "string",
+}
 
 
 def document(model: type[BaseModel]) -> Schema:
@@ -161,6 +170,8 @@ def _is_free(shape: Shape) -> bool:
 def _scalar(shape: ScalarShape) -> Schema:
     if shape.values is not None:
         return _listed(shape, list[JsonValue](shape.values))
+    if shape.decimals is not None:
+        return _nullable(_decimal(shape.decimals), shape)
     bounds = shape.bounds
     assert bounds is not None and bounds.first is not None and bounds.last is not None
     first, last, step = bounds.first, bounds.last, bounds.step
@@ -186,7 +197,22 @@ def _listed(shape: ScalarShape, values: list[JsonValue]) -> Schema:
     if shape.code == "date" or shape.code == "time":
         schema["format"] = shape.code
     schema["enum"] = [*values, None] if shape.nullable else values
+    if shape.decimals is not None:
+        schema[VENDOR] = {"domain": {"places": shape.decimals.places}}
     return schema
+
+
+def _decimal(decimals: DecimalRange) -> Schema:
+    assert decimals.first is not None and decimals.last is not None
+    places = decimals.places
+    bounds: Schema = {
+        "min": decimal_text(decimals.first, places),
+        "max": decimal_text(decimals.last, places),
+    }
+    if decimals.step > 1:
+        bounds["step"] = decimal_text(decimals.step, places)
+    name = "string" if decimals.quoted else "number"
+    return {"type": name, VENDOR: {"domain": {"places": places, **bounds}}}
 
 
 def _nullable(schema: Schema, shape: Shape) -> Schema:
@@ -207,6 +233,8 @@ def _refuse(places: list[Place]) -> None:
                     problems.append(Problem(path, "the type variable is open", None, hint))
                 case FreeShape():
                     problems.extend(hidden(shape.annotation, path))
+                case ScalarShape() if shape.unwritable is not None:
+                    problems.append(Problem(path, shape.unwritable))
                 case ScalarShape() if shape.empty:
                     raise EmptyDomain("a field has no value", [Problem(path, "no value lies in its domain")])
                 case _:

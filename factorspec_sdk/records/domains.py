@@ -9,8 +9,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -18,11 +20,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
+from factorspec_sdk.fields.decimals import read_decimal
 from factorspec_sdk.fields.domains import CodeType, Scalar, code_to_iso, iso_to_code, typed_key
 from factorspec_sdk.records.moments import Constant, code_of, scalar_of
 from factorspec_sdk.records.parameters import Param, param
 
-Bound = int | datetime.date | datetime.time
+Bound = int | Decimal | datetime.date | datetime.time
 
 _SHOWN_VALUES = 8
 
@@ -82,6 +85,12 @@ class In:
         scalar = scalar_of(value)
         if scalar is not None and typed_key(scalar[0]) in self._keys:
             return value
+        if (
+            isinstance(value, Decimal)
+            and value == value.to_integral_value()
+            and typed_key(int(value)) in self._keys
+        ):
+            return value  # 7 is listed for Decimal("7")
         texts = [str(s) for s in self.scalars]
         close = get_close_matches(str(value), texts, n=1)
         expected = ", ".join(repr(s) for s in self.scalars[:_SHOWN_VALUES])
@@ -98,13 +107,14 @@ class In:
 class Between:
     """The field lies between two bounds, both included, in steps counted from the lower one.
 
-    Bounds are integers, dates or times, or parameters; ``step`` is an integer, or a duration such as
-    ``days(7)`` or ``minutes(30)``. Without ``step``, dates go by days and times by seconds.
+    Bounds are integers, decimals, dates or times, or parameters; ``step`` is an integer, a ``Decimal``, or a
+    duration such as ``days(7)`` or ``minutes(30)``. Without ``step``, dates go by days, times by seconds,
+    decimals by their last place.
     """
 
     low: Bound | Param
     high: Bound | Param
-    step: int | datetime.timedelta = 1
+    step: int | Decimal | datetime.timedelta = 1
 
     @property
     def parameters(self) -> tuple[Param, ...]:
@@ -122,6 +132,8 @@ class Between:
         """The step in the codes' unit: days for dates, seconds for times."""
         if isinstance(self.step, int):
             step = self.step
+        elif isinstance(self.step, Decimal):
+            step = 1 if self.step > 0 else 0
         else:
             known = self.low if not isinstance(self.low, Param) else self.high
             by_day = isinstance(known, datetime.date) or (isinstance(known, Param) and not self.step.seconds)
@@ -157,24 +169,40 @@ class Between:
     def _check(self, value: object) -> object:
         if value is None:
             return value
+        if isinstance(value, Decimal):
+            return self._check_decimal(value)
         low, high, step = self.codes
         scalar = scalar_of(value)  # None for times with a zone or parts of a second
         if scalar is not None and low <= (code := code_of(value)) <= high and not (code - low) % step:
             return value
-        raise PydanticCustomError(
+        raise self._outside(f" in steps of {self.step}" if step > 1 else "")
+
+    def _check_decimal(self, value: Decimal) -> object:
+        assert isinstance(self.low, int | Decimal) and isinstance(self.high, int | Decimal)
+        stepped = isinstance(self.step, Decimal)
+        inside = value.is_finite() and self.low <= value <= self.high
+        if inside and not (
+            isinstance(self.step, Decimal) and (Fraction(value) - Fraction(self.low)) % Fraction(self.step)
+        ):
+            return value
+        raise self._outside(f" in steps of {self.step}" if stepped else "")
+
+    def _outside(self, steps: str) -> PydanticCustomError:
+        return PydanticCustomError(
             "factorspec_domain",
             "Input should be between {low} and {high}{steps}",
-            {
-                "low": str(self.low),
-                "high": str(self.high),
-                "steps": f" in steps of {self.step}" if step > 1 else "",
-            },
+            {"low": str(self.low), "high": str(self.high), "steps": steps},
         )
 
 
 #: type of a core schema -> what its values are
-_KINDS: dict[str, CodeType] = {"int": "int", "str": "text", "date": "date", "time": "time", "bool": "bool"}
-_NAMES = {"int": "an integer", "text": "a text", "date": "a date", "time": "a time", "bool": "a boolean"}
+_KINDS: dict[str, CodeType] = {
+    "int": "int", "str": "text", "date": "date", "time": "time", "bool": "bool", "decimal": "decimal",
+}  # fmt: skip
+_NAMES = {
+    "int": "an integer", "text": "a text", "date": "a date", "time": "a time", "bool": "a boolean",
+    "decimal": "a decimal",
+}  # fmt: skip
 
 
 def _require_type(schema: CoreSchema, scalars: Iterable[Scalar], domain: str) -> None:
@@ -198,6 +226,8 @@ def _fits(scalar: Scalar, kind: CodeType) -> bool:
     if kind == "date" or kind == "time":
         code = iso_to_code(kind, scalar) if isinstance(scalar, str) else None
         return code is not None and code_to_iso(kind, code) == scalar
+    if kind == "decimal":
+        return type(scalar) is int or (isinstance(scalar, str) and read_decimal(scalar) is not None)
     return {"int": int, "text": str, "bool": bool}[kind] is type(scalar)
 
 

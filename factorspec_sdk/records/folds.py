@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records.loops import Body, Loop, drive
 from factorspec_sdk.records.parameters import Template
 from factorspec_sdk.records.symbols import recorded, term_of
@@ -127,12 +128,17 @@ def _nested(op: FoldName, part: _Part) -> Term:
         if root != "$":
             binders |= {root}
         text = f"{_WORDS[op]} {term.text} for {loop.name} in {loop.text}"
-        code = "bool" if op in ("every", "some") else term.code if op in ("min", "max") else "int"
+        code = "bool" if op in ("every", "some") else term.code if op in ("min", "max") else _number(term)
         term = Term(
             template, code, text, unit=term.unit if op in ("min", "max", "sum") else None, binders=binders
         )
         where = None
     return term
+
+
+def _number(term: Term) -> CodeType:
+    """The type of a sum or a count of such values."""
+    return "decimal" if term.code == "decimal" else "int"
 
 
 def _unlooped(op: FoldName, term: Term, where: Term | None) -> Term:
@@ -146,5 +152,8 @@ def _unlooped(op: FoldName, term: Term, where: Term | None) -> Term:
     chosen: Template = {"const": 1} if op == "count" else term.template
     template: Template = {"op": "if", "args": [condition.template, chosen, {"const": 0}]}
     return Term(
-        template, "int", f"{term.text} where {condition.text}", binders=term.binders | condition.binders
+        template,
+        _number(term),
+        f"{term.text} where {condition.text}",
+        binders=term.binders | condition.binders,
     )

@@ -137,7 +137,7 @@ def given_value(trace: Trace, param: Param, annotation: object, text: str) -> ob
         return SymbolicTable(trace, param, _columns(trace, args[0], text), None, text)
     return trace.fail(
         f"{text} is {described(shape)}, which no relation can use",
-        "parameters are integers, texts, booleans, dates, times, enums; models, lists and dicts of them",
+        "parameters are numbers, texts, booleans, dates, times, enums; models, lists and dicts of them",
     )
 
 

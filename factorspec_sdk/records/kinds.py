@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
 
+from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records.conditions import side_text
 from factorspec_sdk.records.declarations import Condition, Declaration, Scope, Side
 from factorspec_sdk.records.moments import Constant
@@ -140,13 +141,15 @@ class SumOf(Compared):
     def build(self, scope: Scope) -> dict[str, Template] | None:
         paths, shapes = self.over(scope)
         for text, shape in shapes:
-            if shape is not None and shape.code not in ("int", None):
-                scope.fail(text, "only integers can be summed")
+            if shape is not None and shape.code not in ("int", "decimal", None):
+                scope.fail(text, "only integers and decimals can be summed")
         built: dict[str, Template] = {"kind": "sum", "over": paths}
         if self.weights is not None:
             self._check_weights(scope)
             built["weights"] = list(self.weights)
-        return {**built, **self.against(scope, Term(None, "int", f"the sum of {self.listed}"))}
+        codes = {shape.code for _, shape in shapes if shape is not None}
+        code: CodeType = "decimal" if "decimal" in codes else "int"
+        return {**built, **self.against(scope, Term(None, code, f"the sum of {self.listed}"))}
 
     def _check_weights(self, scope: Scope) -> None:
         assert self.weights is not None
@@ -349,9 +352,9 @@ def _binders(condition: object) -> tuple[str, ...]:
 
 def one_code(scope: Scope, shapes: Sequence[tuple[str, ScalarShape | None]]) -> None:
     """Keep a problem where the fields are of different types."""
-    kinds = {shape.code: text for text, shape in shapes if shape is not None and shape.code is not None}
+    kinds = {shape.kind: text for text, shape in shapes if shape is not None and shape.code is not None}
     if len(kinds) > 1:
-        listed = ", ".join(f"{text} is {code}" for code, text in kinds.items())
+        listed = ", ".join(f"{text} is {kind}" for kind, text in kinds.items())
         scope.fail(shapes[0][0], f"the fields are of different types: {listed}")
 
 

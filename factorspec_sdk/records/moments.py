@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from enum import Enum
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
 from factorspec_sdk.fields.domains import CodeType, Scalar
 
 #: what a user may write as a constant
-Constant = bool | int | str | datetime.date | datetime.time | datetime.timedelta | Enum | None
+Constant = bool | int | str | Decimal | datetime.date | datetime.time | datetime.timedelta | Enum | None
 
 
 def days(count: int) -> datetime.timedelta:
@@ -39,6 +40,8 @@ def scalar_of(value: object) -> tuple[Scalar, CodeType | None] | None:
         return int(value), "int"
     if isinstance(value, str):
         return str(value), "text"
+    if isinstance(value, Decimal):
+        return _decimal_text(value)
     if isinstance(value, datetime.datetime):
         return None
     if isinstance(value, datetime.date):
@@ -46,6 +49,16 @@ def scalar_of(value: object) -> tuple[Scalar, CodeType | None] | None:
     if isinstance(value, datetime.time) and not value.microsecond and value.tzinfo is None:
         return value.isoformat(), "time"
     return None
+
+
+def _decimal_text(value: Decimal) -> tuple[Scalar, CodeType] | None:
+    """The shortest text of a decimal, so that equal decimals have equal texts."""
+    if not value.is_finite() or abs(value.adjusted()) > _MAX_EXPONENT:
+        return None
+    return format(value.normalize() + 0, "f"), "decimal"
+
+
+_MAX_EXPONENT = 30
 
 
 def code_of(value: object) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -25,6 +26,14 @@ from typing_extensions import TypeAliasType
 from factorspec_sdk.errors import Problem, UnsupportedField
 from factorspec_sdk.fields.domains import CodeType, Scalar
 from factorspec_sdk.records.bounds import Bounds, bounds_of
+from factorspec_sdk.records.decimal_fields import (
+    EXAMPLE,
+    DecimalRange,
+    decimal_places,
+    decimal_range,
+    listed_decimals,
+    refusal,
+)
 from factorspec_sdk.records.domains import Between, In
 from factorspec_sdk.records.moments import scalar_of
 from factorspec_sdk.records.parameters import Param
@@ -56,6 +65,7 @@ class ScalarShape:
     values: the values in order, where they are listed.
     bounds: of integers, dates and times.
     params: parameters that its domain waits for; not empty: finite once they are bound.
+    decimals: bounds and places of decimals. unwritable: why a decimal has no finite domain.
     """
 
     code: CodeType | None
@@ -63,12 +73,21 @@ class ScalarShape:
     values: tuple[Scalar, ...] | None = None
     bounds: Bounds | None = None
     params: tuple[Param, ...] = ()
+    decimals: DecimalRange | None = None
+    unwritable: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """The code type with the places of decimals."""
+        return f"{self.code} of {self.decimals.places} places" if self.decimals is not None else self.code
 
     @property
     def finite(self) -> bool:
         """True if the domain is finite, now or once bound."""
         if self.values is not None or self.params:
             return True
+        if self.decimals is not None:
+            return self.decimals.low is not None and self.decimals.high is not None
         return self.bounds is not None and self.bounds.low is not None and self.bounds.high is not None
 
     @property
@@ -78,6 +97,8 @@ class ScalarShape:
             return False
         if self.values is not None:
             return not self.values
+        if self.decimals is not None:
+            return self.finite and self.decimals.empty
         return self.finite and self.bounds is not None and self.bounds.empty
 
 
@@ -118,7 +139,6 @@ class FieldShape:
 
 
 _REFUSED = {
-    "Decimal": "Decimal is not supported yet; use integers of the smallest unit, such as cents",
     "datetime": "datetime is not supported yet; use a date and a time, or an integer",
     "timedelta": "timedelta is not supported yet; use an integer of days, minutes or seconds",
 }
@@ -189,6 +209,8 @@ def _class(annotation: type, metadata: Sequence[object]) -> Shape:
         return _listed(tuple(annotation), metadata)
     if annotation is bool:
         return _listed((False, True), metadata)
+    if annotation is Decimal:
+        return _decimal(metadata)
     code = _CODES.get(annotation)
     return FreeShape(annotation) if code is None else _scalar(code, metadata)
 
@@ -210,6 +232,24 @@ def _scalar(code: CodeType, metadata: Sequence[object]) -> Shape:
     if code == "time" and bounds.any:
         bounds = bounds.whole_day()
     return ScalarShape(code, bounds=bounds)
+
+
+def _decimal(metadata: Sequence[object]) -> Shape:
+    domain = _domain(metadata)
+    places = decimal_places(metadata, domain)
+    reason = refusal(metadata, domain, places)
+    if reason is not None or places is None:
+        return ScalarShape("decimal", unwritable=reason)
+    decimals = decimal_range(metadata, domain, places)
+    if isinstance(domain, In) and domain.parameter is None:
+        values = listed_decimals(domain.scalars, metadata, places)
+        return ScalarShape("decimal", values=values, decimals=decimals)
+    if isinstance(domain, In) and domain.parameter is not None:
+        return ScalarShape("decimal", params=(domain.parameter,), decimals=decimals)
+    params = domain.parameters if isinstance(domain, Between) else ()
+    if not params and (decimals.low is None or decimals.high is None):
+        return ScalarShape("decimal", unwritable=f"a Decimal field needs bounds: {EXAMPLE}")
+    return ScalarShape("decimal", decimals=decimals, params=params)
 
 
 def _listed(members: Sequence[object], metadata: Sequence[object]) -> Shape:
@@ -301,6 +341,7 @@ def described(shape: Shape) -> str:
                 "int": "an integer",
                 "date": "a date",
                 "time": "a time",
+                "decimal": "a decimal",
                 "text": "a text",
                 "bool": "a boolean",
             }.get(shape.code or "", "a value of mixed types")
@@ -318,7 +359,7 @@ def require_finite(shape: Shape, place: str) -> Problem | None:
         case ScalarShape() if shape.finite:
             return None
         case ScalarShape():
-            hint = _BOUND_HINTS.get(shape.code or "", "")
+            hint = shape.unwritable or _BOUND_HINTS.get(shape.code or "", "")
             return Problem(
                 place, f"a relation touches {described(shape)} without a finite domain", None, hint
             )

@@ -23,7 +23,8 @@ from factorspec_sdk.records.parameters import (
     tables_of,
 )
 
-_NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean"}
+_NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
+    "decimal": "a decimal"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +143,14 @@ def _cell(value: object, attribute: str | None) -> object:
 def _scalar(place: str, value: object, code: CodeType | None) -> Scalar:
     scalar = scalar_of(value)
     if scalar is None:
-        message = "only texts, integers, booleans, dates and times go into relations"
+        message = "only texts, integers, decimals, booleans, dates and times go into relations"
         raise BindingError("a parameter does not fit", [Problem(place, message, shown(value))])
     found, found_code = scalar
     is_iso = (
         (code == "date" or code == "time") and isinstance(found, str) and iso_to_code(code, found) is not None
     )
+    if code == "decimal" and found_code == "int":
+        return found
     if code is not None and found is not None and found_code != code and not is_iso:
         problem = Problem(place, f"{_NAMES[code]} is needed", shown(value))
         raise BindingError("a parameter does not fit", [problem])
@@ -158,6 +161,6 @@ def _const(place: str, value: object, code: CodeType | None) -> dict[str, JsonVa
     found = _scalar(place, value, code)
     scalar = scalar_of(value)
     kind = code if code in ("date", "time") else scalar[1] if scalar is not None else None
-    if kind in ("date", "time") and found is not None:
+    if kind in ("date", "time", "decimal") and found is not None:
         return {"const": found, "type": kind}
     return {"const": found}

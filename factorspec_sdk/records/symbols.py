@@ -36,7 +36,7 @@ from factorspec_sdk.records.terms import (
     arithmetic,
     compare,
     constant,
-    division,
+    floor_division,
     logic,
     negative,
 )
@@ -129,14 +129,10 @@ class SymbolicValue(Symbolic):
         return self._fs_arithmetic("mod", other, swapped=True)
 
     def __floordiv__(self, other: object) -> SymbolicValue:
-        return recorded(
-            self._fs_trace, lambda: division("quotient", self._fs_term, self._fs_other(other), "floor")
-        )
+        return recorded(self._fs_trace, lambda: floor_division(self._fs_term, self._fs_other(other)))
 
     def __rfloordiv__(self, other: object) -> SymbolicValue:
-        return recorded(
-            self._fs_trace, lambda: division("quotient", self._fs_other(other), self._fs_term, "floor")
-        )
+        return recorded(self._fs_trace, lambda: floor_division(self._fs_other(other), self._fs_term))
 
     def __neg__(self) -> SymbolicValue:
         return recorded(self._fs_trace, lambda: negative(self._fs_term))

@@ -34,7 +34,12 @@ _SIGNS = {
     "mul": "×",
     "mod": "%",
 }
-_NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean"}
+_NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
+    "decimal": "a decimal"}  # fmt: skip
+
+
+_CONSTANTS = "use integers, decimals, texts, booleans, dates, times, enum members"
+_NUMBERS = ("int", "decimal")
 
 
 class TermError(Exception):
@@ -79,13 +84,14 @@ def constant(value: object, like: Term | None = None) -> Term:
     if scalar is None:
         raise TermError(
             f"{shown(value)} is no constant of a relation",
-            "use integers, texts, booleans, dates, times, enum members",
+            'write Decimal("0.19")' if isinstance(value, float) else _CONSTANTS,
         )
     found, code = scalar
     template: dict[str, Template] = {"const": found}
-    if code == "date" or code == "time":
+    if code == "date" or code == "time" or code == "decimal":
         template["type"] = code
-    return Term(template, code, shown(found) if isinstance(found, str) else str(found), constant=(found,))
+    text = shown(found) if isinstance(found, str) and code != "decimal" else str(found)
+    return Term(template, code, text, constant=(found,))
 
 
 def compare(op: ComparisonName, left: Term, right: Term) -> Term:
@@ -112,9 +118,10 @@ def arithmetic(op: ArithmeticName, left: Term, right: Term) -> Term:
                 f"cannot calculate with {side.text}: dates and times in parameters only compare",
                 "put integers (days, minutes) into the parameter",
             )
-        if side.code not in ("int", "date", "time", None) or side.constant == (None,):
+        if side.code not in (*_NUMBERS, "date", "time", None) or side.constant == (None,):
             raise TermError(f"cannot calculate with {side.text}, which is {side.kind}")
     if op == "mod":
+        _require_integers("%", left, right)
         _require_divisor(right)
     code, unit = _result(op, left, right)
     template: Template = {"op": op, "args": [left.template, right.template]}
@@ -131,7 +138,14 @@ def division(op: Literal["quotient", "rounded"], left: Term, right: Term, mode: 
     _require_divisor(right)
     template: Template = {"op": op, "args": [left.template, right.template], "mode": mode}
     text = f"{left.text} // {right.text}" if mode == "floor" else f"{op}({left.text}, {right.text}, {mode})"
-    return Term(template, "int", text, binders=left.binders | right.binders)
+    code: CodeType = "decimal" if op == "rounded" and right.code == "decimal" else "int"
+    return Term(template, code, text, binders=left.binders | right.binders)
+
+
+def floor_division(left: Term, right: Term) -> Term:
+    """Python's ``//`` of integers, checked."""
+    _require_integers("//", left, right)
+    return division("quotient", left, right, "floor")
 
 
 def extreme(op: Literal["least", "most"], terms: Sequence[Term]) -> Term:
@@ -140,7 +154,7 @@ def extreme(op: Literal["least", "most"], terms: Sequence[Term]) -> Term:
         if term.constant == (None,):
             raise TermError("null has no order", "leave it out")
         _check_comparable("le", terms[0], replace(term, shape=None))
-    codes = {term.code for term in terms}
+    codes = {"decimal" if _is_decimal(terms) and term.code == "int" else term.code for term in terms}
     text = f"{op}({', '.join(term.text for term in terms)})"
     binders = frozenset[str]().union(*(term.binders for term in terms))
     args: list[Template] = [term.template for term in terms]
@@ -206,7 +220,12 @@ def _check_comparable(op: ComparisonName, left: Term, right: Term) -> None:
         if op not in ("eq", "ne"):
             raise TermError("null has no order", "compare with == or !=")
         return
-    if left.code is not None and right.code is not None and left.code != right.code:
+    if (
+        left.code is not None
+        and right.code is not None
+        and left.code != right.code
+        and not (left.code in _NUMBERS and right.code in _NUMBERS)
+    ):
         raise TermError(f"{left.text} is {left.kind} and {right.text} is {right.kind}: they never compare")
     if op not in ("eq", "ne"):
         for side in sides:
@@ -227,7 +246,7 @@ def _check_value(field: Term, other: Term) -> None:
     if shape is None or shape.values is None or shape.params or other.constant is None:
         return
     value = other.constant[0]
-    if isinstance(value, str) and value not in shape.values:
+    if isinstance(value, str) and other.code != "decimal" and value not in shape.values:
         close = get_close_matches(value, [v for v in shape.values if isinstance(v, str)], n=1)
         raise TermError(
             f"{field.text} is never {value!r}",
@@ -237,26 +256,45 @@ def _check_value(field: Term, other: Term) -> None:
 
 def _result(op: ArithmeticName, left: Term, right: Term) -> tuple[CodeType, CodeType | None]:
     moments = [side.code for side in (left, right) if side.code in ("date", "time")]
+    if not moments and _is_decimal((left, right)):
+        return "decimal", None
     if not moments:
         return "int", left.unit or right.unit if op in ("add", "sub") else None
     if op == "sub" and len(moments) == 2 and moments[0] == moments[1]:
         return "int", moments[0]
-    if len(moments) == 1 and (op == "add" or (op == "sub" and left.code == moments[0])):
+    if (
+        len(moments) == 1
+        and not _is_decimal((left, right))
+        and (op == "add" or (op == "sub" and left.code == moments[0]))
+    ):
         code = moments[0]
         assert code is not None
         return code, None
     raise TermError(f"cannot calculate {left.kind} {_SIGNS[op]} {right.kind}")
 
 
+def _is_decimal(terms: Sequence[Term]) -> bool:
+    return any(term.code == "decimal" for term in terms)
+
+
+def _require_integers(sign: str, left: Term, right: Term) -> None:
+    """Python's // and % of integers round down, those of decimals towards 0."""
+    if _is_decimal((left, right)):
+        raise TermError(
+            f"{left.text} {sign} {right.text} is an operation on decimals, which rounds towards 0",
+            'use fs.quotient(a, b, mode="floor"), or fs.rounded(value, unit) == value for multiples',
+        )
+
+
 def _require_divisor(term: Term) -> None:
-    if term.constant is not None and term.constant[0] == 0:
+    if term.constant is not None and term.constant[0] in (0, "0"):
         raise TermError("a division by 0 never has a value")
 
 
 def _require_number(term: Term) -> None:
-    if term.code not in ("int", None) or term.constant == (None,):
+    if term.code not in (*_NUMBERS, None) or term.constant == (None,):
         raise TermError(f"cannot calculate with {term.text}, which is {term.kind}")
 
 
 def _plain(term: Term) -> Term:
-    return replace(term, shape=None, constant=None, code="int")
+    return replace(term, shape=None, constant=None, code=term.code or "int")

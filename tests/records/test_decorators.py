@@ -164,7 +164,7 @@ WRONG: list[tuple[fs.Declaration, type[fs.DeclarationError], str]] = [
     (fs.sum_of("lines[*].cents", eq="total", le=3), fs.DeclarationError, "exactly one comparison"),
     (fs.sum_of("lines[*].cents", eq="currency"), fs.DeclarationError, "never compare"),
     (fs.sum_of("lines[*].cents", eq="lines[*].cents"), fs.DeclarationError, "many fields"),
-    (fs.sum_of("currency", eq=3), fs.DeclarationError, "only integers can be summed"),
+    (fs.sum_of("currency", eq=3), fs.DeclarationError, "only integers and decimals can be summed"),
     (fs.sum_of("total", "choice", weights=[1], eq=3), fs.DeclarationError, "1 weights for 2 paths"),
     (fs.ordered("currency", "total"), fs.DeclarationError, "no order"),
     (fs.table(("currency", "paid"), rows=[("EUR",)]), fs.DeclarationError, "row 0 has 1 columns, 2 paths"),
