@@ -6,6 +6,7 @@ from factorspec_sdk.graph.cp import (
     encode_division,
     encode_logic,
     encode_numbers,
+    encode_schedules,
     encode_sequences,
     encode_tables,
 )
@@ -33,6 +34,7 @@ FAMILIES = Families(
         (
             *encode_logic.REQUIREMENTS,
             *encode_numbers.REQUIREMENTS,
+            *encode_schedules.REQUIREMENTS,
             *encode_sequences.REQUIREMENTS,
             *encode_tables.REQUIREMENTS,
         )
