@@ -37,7 +37,7 @@ class Cumulative(Condition):
         self.profile, self.items, self.capacity = profile, items, capacity
 
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
-        self.store.num_tried += 1 + len(self.items) // 16
+        self.store.num_tried += 1 + (len(self.items) + len(self.profile)) // 4
         bit = 1 << slot
         items = [one.assign(slot, index, code) if one.slots & bit else one for one in self.items]
         return cumulative(self.store, items, self.capacity.assign(slot, index, code), self.profile)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,6 +44,13 @@ class Agenda:
         """Time of the direct way."""
         return 0 if self.travel is None else self.travel.time(start, end)
 
+    @cached_property
+    def farthest(self) -> int:
+        """No way takes longer."""
+        if self.travel is None:
+            return 0
+        return self.travel.longest if self.travel.complete else INFINITE
+
 
 class Block(NamedTuple):
     """Settled items without room between: from ``start`` at ``first`` to ``end`` at ``last``."""
@@ -69,7 +77,7 @@ class NoOverlap(Condition):
         self.agenda, self.blocks, self.items = agenda, blocks, items
 
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
-        self.store.num_tried += 1 + len(self.items) // 16
+        self.store.num_tried += 1 + (len(self.items) + len(self.blocks)) // 4
         bit = 1 << slot
         items = [one.assign(slot, index, code) if one.slots & bit else one for one in self.items]
         return no_overlap(self.store, self.agenda, items, self.blocks)
@@ -149,8 +157,8 @@ def no_overlap(
         return store.false
     if not kept:
         return store.true
-    grown = len(all_blocks) > len(blocks)
-    if grown and not all(_has_room(agenda, one, joined) for one in kept if one.certain):
+    fresh = all_blocks[len(blocks) :]
+    if fresh and not all(_has_room(agenda, one, joined, fresh) for one in kept if one.certain):
         return store.false
     found, open_ = tuple(joined), tuple(kept)
     key = (NoOverlap, id(agenda), found, open_)
@@ -215,10 +223,9 @@ def _relevant(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list
     lows, highs = [one.start.lo for one in kept], [one.end.hi for one in kept]
     if None in lows or None in highs or not kept:
         return blocks if kept else []
-    far = agenda.travel.longest if agenda.travel is not None else 0
-    complete = agenda.travel is None or agenda.travel.complete
+    far = agenda.farthest
     low, high = min(n for n in lows if n is not None), max(n for n in highs if n is not None)
-    return [b for b in blocks if not complete or (b.end + far > low and b.start - far < high)]
+    return [block for block in blocks if block.end + far > low and block.start - far < high]
 
 
 def _in_order(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list[Block] | None:
@@ -244,11 +251,20 @@ def _in_order(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list
     return out
 
 
-def _has_room(agenda: Agenda, one: Item, blocks: Sequence[Block]) -> bool:
-    """False if an item that must take place has no start left, by the bounds of its times."""
+def _has_room(agenda: Agenda, one: Item, blocks: Sequence[Block], fresh: Sequence[Block]) -> bool:
+    """False if an item that must take place has no start left between the blocks, by the bounds of its times.
+
+    Only ``fresh`` blocks can have taken the last one.
+    """
     low, high, end = one.start.lo, one.start.hi, one.end.hi
     if low is None or high is None:
         return True
     if end is not None:
         high = min(high, end - one.least_length)
+    if not agenda.in_order:
+        reach = agenda.farthest
+        first, last = low - reach, high + reach + one.least_length
+        if not any(block.end > first and block.start < last for block in fresh):
+            return True
+        blocks = [block for block in blocks if block.end > first and block.start < last]
     return room_between(low, high, [barred(agenda, one, block) for block in blocks])

@@ -22,7 +22,7 @@ from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.timetable import Job, Span, Timetable, TooManyStates
 
 #: sets of done jobs that one question may look at: about a second
-MAX_STATES = 60_000
+MAX_STATES = 100_000
 MAX_JOBS = 400
 #: starts that are not evenly spaced are listed up to so many
 MAX_LISTED = 4_096
