@@ -131,15 +131,15 @@ class Compare(Condition):
         return self.value.definite
 
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
-        return _decide(self.store, self.op, self.value.assign(slot, index, code))
+        return decided(self.store, self.op, self.value.assign(slot, index, code))
 
     def _advance(self, index: int, code: Code) -> Condition:
         value = self.value
         fast = value.advanced(code) if isinstance(value, Linear) else None
-        return super()._advance(index, code) if fast is None else _decide(self.store, self.op, fast)
+        return super()._advance(index, code) if fast is None else decided(self.store, self.op, fast)
 
     def _at(self, shift: int) -> Condition:
-        return _decide(self.store, self.op, self.value.moved(shift))
+        return decided(self.store, self.op, self.value.moved(shift))
 
     def allowed(self, slot: int, domain: Domain) -> int | None:
         """By bounds of the other terms; exact where ``slot`` is all that is open."""
@@ -257,16 +257,17 @@ def compare(store: NodeStore, op: str, left: ValueNode, right: ValueNode) -> Con
     """``left <op> right`` on numbers; null and absent make it UNKNOWN, MISSING makes it FALSE."""
     match op:
         case "le" | "eq" | "ne":
-            return _decide(store, op, linear(store, [(left, 1), (right, -1)]))
+            return decided(store, op, linear(store, [(left, 1), (right, -1)]))
         case "lt":
-            return _decide(store, "le", linear(store, [(left, 1), (right, -1)], 1))
+            return decided(store, "le", linear(store, [(left, 1), (right, -1)], 1))
         case "ge":
-            return _decide(store, "le", linear(store, [(right, 1), (left, -1)]))
+            return decided(store, "le", linear(store, [(right, 1), (left, -1)]))
         case _:
-            return _decide(store, "le", linear(store, [(right, 1), (left, -1)], 1))
+            return decided(store, "le", linear(store, [(right, 1), (left, -1)], 1))
 
 
-def _decide(store: NodeStore, op: str, value: ValueNode) -> Condition:
+def decided(store: NodeStore, op: str, value: ValueNode) -> Condition:
+    """``value <op> 0``, decided where its bounds decide it."""
     if isinstance(value, Known):
         if value.number is None:
             return store.false if value.code is Mark.MISSING else store.unknown

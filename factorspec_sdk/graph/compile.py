@@ -39,10 +39,12 @@ from factorspec_sdk.graph.objective import (
     Certificate,
     Contradiction,
     Optimiser,
+    is_wide,
     lower_objective,
 )
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
+from factorspec_sdk.graph.sequence import NoSequence, SequenceSearch
 from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.tighten import tightened_lengths
 from factorspec_sdk.graph.timeline import NoTimeline, Timeline
@@ -235,7 +237,12 @@ def _searched(
         return by_sequences, by_sequences.is_satisfiable()
     except NoTimeline:
         pass
-    if any(len(domain) > wide and domain.stride is not None for domain in layers.domains):
+    if is_wide(layers, wide):
+        try:
+            sequence = SequenceSearch(layers, wide=wide)
+            return sequence, sequence.is_satisfiable()
+        except NoSequence:
+            pass
         try:
             by_sets = WideSearch(layers, wide=wide)
             return by_sets, by_sets.is_satisfiable()

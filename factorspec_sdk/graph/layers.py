@@ -181,6 +181,10 @@ class Layers:
             found[span.first].append(span.condition)
         return found
 
+    def wide_conditions(self) -> list[Condition]:
+        """The conditions that are not local."""
+        return [span.condition for span in self._wide]
+
     def entering(self, layer: int) -> Condition:
         """The local conditions whose first slot is the layer's."""
         return self._entering[layer]
@@ -278,6 +282,9 @@ def _spans(group: Group) -> list[Span]:
 
 def _codes(domain: Domain) -> Sequence[Scalar]:
     """Codes by index; computed when asked for where the domain is large."""
+    codes = domain.stride
+    if codes is not None:
+        return range(codes.lo, codes.hi + 1, codes.step)
     if len(domain) <= 4096:
         return [domain.code(index) for index in range(len(domain))]
     return _LazyCodes(domain)

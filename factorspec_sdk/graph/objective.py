@@ -23,9 +23,10 @@ from factorspec_sdk.automata.nodes import Condition, Known, NodeStore, ValueNode
 from factorspec_sdk.errors import Problem, TooLarge
 from factorspec_sdk.fields.domains import CodeType, Scalar
 from factorspec_sdk.graph.best import BestSearch, Optimum
-from factorspec_sdk.graph.components import Component, TooWide
+from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.factors import Factor, Group, Origin
 from factorspec_sdk.graph.layers import Layers
+from factorspec_sdk.graph.sequence import NoSequence, SequenceSearch
 from factorspec_sdk.graph.unroll import Unrolled
 from factorspec_sdk.graph.wide import WIDE, NotWide, WideSearch
 from factorspec_sdk.relations import Intension
@@ -149,9 +150,10 @@ class Optimiser:
     ) -> tuple[Optimum, Component, Group]:
         """(optimum, component restricted to it, group with the restriction as a factor)."""
         layers = Layers(group, self.unrolled, self.store)
-        by_sets = self._by_sets(group, part, level) if _is_wide(layers) else None
-        if by_sets is not None:
-            return by_sets
+        if is_wide(layers, WIDE):
+            found_wide = self._as_sequence(group, layers, part, level) or self._by_sets(group, part, level)
+            if found_wide is not None:
+                return found_wide
         if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
             raise TooWide
         search = BestSearch(layers, part, step_budget)
@@ -164,6 +166,19 @@ class Optimiser:
         if last:
             search.restrict(need)
         return found, search, _restricted(group, part, need, level)
+
+    def _as_sequence(
+        self, group: Group, layers: Layers, part: ValueNode, level: Level
+    ) -> tuple[Optimum, Component, Group] | None:
+        """By live sets of a sequence; None where the component or the value is none."""
+        try:
+            sequence = SequenceSearch(layers, part, wide=WIDE)
+            found = sequence.optimum(level.goal.gap)
+        except (NoSequence, OverBudget):
+            return None
+        if found.best is None:
+            raise Contradiction
+        return found, sequence, _restricted(group, part, found.best - level.goal.gap, level)
 
     def _by_sets(
         self, group: Group, part: ValueNode, level: Level
@@ -192,8 +207,9 @@ class Optimiser:
         return WideSearch(Layers(group, self.unrolled, self.store), wide=WIDE)
 
 
-def _is_wide(layers: Layers) -> bool:
-    return any(len(domain) > WIDE and domain.stride is not None for domain in layers.domains)
+def is_wide(layers: Layers, wide: int) -> bool:
+    """True if some slot has more than ``wide`` values that are numbers in a stride."""
+    return any(len(domain) > wide and domain.stride is not None for domain in layers.domains)
 
 
 def _restricted(group: Group, part: ValueNode, need: int | None, level: Level) -> Group:

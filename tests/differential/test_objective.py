@@ -16,6 +16,7 @@ from factorspec_sdk.wire import Spec, parse_document
 from factorspec_sdk.wire.check import objective_values
 from tests.differential.generate import Json, document
 from tests.differential.test_feasibility import compare_with_brute_force
+from tests.differential.test_wide import no_sequence
 
 
 def with_objective(seed: int, goals: int) -> Json | None:
@@ -69,6 +70,7 @@ def test_optima_by_register_sets_equal_brute_force(block: int, monkeypatch: pyte
         return found
 
     monkeypatch.setattr(objective.Optimiser, "_by_sets", counted)
+    monkeypatch.setattr(objective, "SequenceSearch", no_sequence)
     for n in range(60):
         doc = with_objective(950_000 + block * 60 + n, 1 + n % 2)
         if doc is not None:
