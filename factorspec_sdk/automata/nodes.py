@@ -217,12 +217,19 @@ class Condition(Node):
             return self._masks[slot]
         found = self.allowed(slot, domain)
         if found is None and not self.slots & (self.slots - 1):
-            false = self.store.false
             self.store.num_tried += len(domain)
-            tried = (self.assign(slot, index, domain.code(index)) for index in range(len(domain)))
-            found = sum(1 << index for index, node in enumerate(tried) if node is not false)
+            found = self.leaves(slot, domain)
         self._masks[slot] = found
         return found
+
+    def leaves(self, slot: int, domain: Domain) -> int:
+        """Bit mask of the indices after which a condition on ``slot`` alone is not false, exactly.
+
+        O(len(domain)) residuals.
+        """
+        false = self.store.false
+        tried = (self.assign(slot, index, domain.code(index)) for index in range(len(domain)))
+        return sum(1 << index for index, node in enumerate(tried) if node is not false)
 
     def mask(self, slot: int, domain: Domain) -> int:
         """Bit mask of the indices of ``slot`` that may be taken: all after which this can hold, maybe more.

@@ -374,7 +374,7 @@ class WideSearch:
                 return self._passing(layer, (part.op, own, rest.number - own * self._code(layer, 0)), 0)
         if len(domain) > ENUMERABLE * 8:
             raise NotWide
-        return IndexSet.from_mask(part.mask(slot, domain))
+        return IndexSet.from_mask(part.leaves(slot, domain))
 
 
 def _factor(value: ValueNode, slot: int) -> int | None:

@@ -104,7 +104,7 @@ class WideSteps:
         domain = self._cuts.layers.domains[layer]
         if self._speaks_of_register(part) or len(domain) > MAX_LISTED:
             raise NoSequence
-        found = IndexSet.from_mask(part.mask(0, domain))
+        found = IndexSet.from_mask(part.leaves(0, domain))
         if len(found.spans) > MAX_SPANS:
             raise NoSequence
         return found

