@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import sizes_enum_5000
+from tests.benchmarks import sizes_enum_5000, sizes_roster
 from tests.benchmarks.invoices import RATES, check
 from tests.benchmarks.size_case import SizeCase
 from tests.benchmarks.sizes import case_named, names
@@ -46,3 +46,22 @@ def test_the_checker_of_invoices_finds_what_does_not_add_up() -> None:
         {**right, "taxes": [taxes[0], {**taxes[1], "vat": 314}, taxes[2]], "vat": 314, "total": 4_814},
     ):
         assert check(wrong) != []
+
+
+def test_the_checker_of_rosters_finds_gaps_and_tired_people() -> None:
+    """Everybody has the same fortnight, each two days after the one before."""
+    row = ["early", "early", "late", "late", "night", "off", "off"] * 2
+    people = [{"days": row[at % 7 :] + row[: at % 7]} for at in range(0, 60, 2)]
+    right = {"people": people}
+    assert [p for p in sizes_roster.check(right) if p.startswith("person")] == []
+    for days, problem in (
+        (["night", "early", *row[2:]], "no rest after a night"),
+        (["early"] * 6 + row[6:], "too many days in a row"),
+        (["early", "early", "early", "early", "off"] * 2 + ["late"] * 4, "too many shifts"),
+        (["dawn", *row[1:]], "unknown shift 'dawn'"),
+    ):
+        found = sizes_roster.check({"people": [{"days": days}, *people[1:]]})
+        assert f"person 0: {problem}" in found
+    uncovered = {"people": [{"days": ["off"] * 14} for _ in range(30)]}
+    assert "day 0: 0 people in the night shift" in sizes_roster.check(uncovered)
+    assert sizes_roster.check({"people": people[1:]}) != []

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from factorspec_sdk.automata.nodes import Code, Mark
+from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Mark
 from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange, Scalar, typed_key
+from factorspec_sdk.fields.intervals import Span
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.cp.model import FALSE, TRUE, Affine, Lit, Model
 
+#: slots of up to so many values, none of them numbers, are a literal for each value
+MAX_LITERALS = 16
 #: a mark, or the typed key of a scalar that is no number
 Case = Mark | tuple[str, Scalar]
 Cases = Mapping[Case, Lit]
@@ -94,19 +97,75 @@ class Made(Value):
 
 
 class SlotCode(Value):
-    """The code of a slot: variable ``x`` is the index of its value, -1 where the slot is absent.
+    """The code of a slot.
 
-    The literals of its values are made when they are asked for.
+    A slot of few values that are no numbers is a literal for each value; any other is a variable, the index
+    of its value, -1 where the slot is absent, and literals where they are asked for::
+
+        literals    [early] [late] [night] [off]      one of them holds, or the slot is absent
+        x           -1 0 1 2 .. 999
     """
 
-    def __init__(self, model: Model, x: int, domain: Domain, present: Lit) -> None:
+    def __init__(self, model: Model, domain: Domain, present: Lit) -> None:
         super().__init__(model)
-        self.x, self.domain, self.present = x, domain, present
+        self.domain, self.present = domain, present
         self._progression = progression(domain)
+        self._literals: tuple[Lit, ...] = ()
+        size = len(domain)
+        branch = isinstance(domain, BranchDomain)
+        if size <= MAX_LITERALS and (branch or self._progression is None) and (present != TRUE or size > 2):
+            self._literals = tuple(model.new_literal() for _ in range(size))
+            model.exactly_one([*self._literals, ~present])
+
+    @cached_property
+    def x(self) -> int:
+        """The variable."""
+        last = len(self.domain) - 1
+        x = self.model.new_variable(((0 if self.present == TRUE else -1, last),))
+        if self.present != TRUE:
+            self.model.define(x, ((0, last),), self.present)
+        for index, literal in enumerate(self._literals):
+            self.model.define(x, ((index, index),), literal)
+        return x
+
+    def settle(self) -> None:
+        """Make the variable if there are no literals, so that the model holds the slot."""
+        if not self._literals:
+            assert self.x
 
     def at(self, indices: Iterable[int]) -> Lit:
-        """True where the slot takes one of these indices."""
-        return self.model.is_within(self.model.of(self.x), IndexSet.of(indices).spans)
+        """True where the slot takes one of these indices (-1: it is absent)."""
+        if not self._literals:
+            return self.model.is_within(self.model.of(self.x), IndexSet.of(indices).spans)
+        wanted = set(indices)
+        absent = [~self.present] if ABSENT_INDEX in wanted else []
+        found = [self._literals[index] for index in wanted if 0 <= index < len(self._literals)]
+        whole = len(found) == len(self._literals)
+        return self.model.any_of([*([self.present] if whole else found), *absent])
+
+    def narrowed(self, spans: Sequence[Span]) -> dict[int, tuple[Span, ...]]:
+        """Domains of variables that say that the index lies in ``spans``."""
+        if not self._literals:
+            return {self.x: tuple(spans)}
+        kept = {index for lo, hi in spans for index in range(lo, hi + 1)}
+        out: dict[int, tuple[Span, ...]]
+        out = {literal: ((0, 0),) for index, literal in enumerate(self._literals) if index not in kept}
+        if len(kept) == 1 and ABSENT_INDEX not in kept:
+            out[self._literals[kept.pop()]] = ((1, 1),)
+        return out
+
+    def index(self, values: Sequence[int]) -> int:
+        """The slot's index in a solution of the model."""
+        if not self._literals:
+            return values[self.x]
+        taken = (index for index, literal in enumerate(self._literals) if values[literal])
+        return next(taken, ABSENT_INDEX)
+
+    def hinted(self, index: int) -> dict[int, int]:
+        """Values of variables for a solution in which the slot takes ``index``."""
+        if not self._literals:
+            return {self.x: index}
+        return {literal: int(at == index) for at, literal in enumerate(self._literals)}
 
     @cached_property
     def _codes(self) -> Sequence[Scalar]:

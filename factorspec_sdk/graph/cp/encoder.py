@@ -55,13 +55,8 @@ class Encoder:
 
     def _new_slot(self, domain: Domain, presence: Presence) -> SlotCode:
         controller = None if presence is None else self.slots.get(presence[0])
-        last = len(domain) - 1
-        if presence is None or controller is None:
-            return SlotCode(self.model, self.model.new_variable(((0, last),)), domain, TRUE)
-        present = controller.at([presence[1]])
-        x = self.model.new_variable(((-1, last),))
-        self.model.define(x, ((0, last),), present)
-        return SlotCode(self.model, x, domain, present)
+        present = TRUE if presence is None or controller is None else controller.at([presence[1]])
+        return SlotCode(self.model, domain, present)
 
     def taken(self, slot: int, index: int) -> Lit:
         """True where the slot occurs with this value."""
