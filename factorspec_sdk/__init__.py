@@ -45,6 +45,7 @@ from factorspec_sdk.records import (
     abs_,
     all_different,
     all_equal,
+    as_a,
     bind,
     both,
     check,
@@ -64,6 +65,7 @@ from factorspec_sdk.records import (
     hours,
     implies,
     intension,
+    is_a,
     is_in,
     is_null,
     is_present,
@@ -73,6 +75,7 @@ from factorspec_sdk.records import (
     length,
     look_up,
     lt,
+    max_depth,
     maximize,
     maximum,
     member_of,
@@ -130,7 +133,7 @@ __all__ = [
     "Condition", "Declaration",
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
-    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
+    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present", "is_a", "as_a", "max_depth",
     # objectives
     "maximize", "minimize",
     # domains and parameters

@@ -18,6 +18,7 @@ from factorspec_sdk.records.aggregates import (
     total,
 )  # fmt: skip
 from factorspec_sdk.records.binding import bind
+from factorspec_sdk.records.branches import as_a, is_a
 from factorspec_sdk.records.checking import check
 from factorspec_sdk.records.decimal_fields import AsNumber
 from factorspec_sdk.records.declarations import Condition, Declaration, const
@@ -42,6 +43,7 @@ from factorspec_sdk.records.decorators import (
     sum_of,
     table,
 )  # fmt: skip
+from factorspec_sdk.records.depth import max_depth
 from factorspec_sdk.records.divisions import quotient, rounded
 from factorspec_sdk.records.document import document, spec
 from factorspec_sdk.records.domains import Between, In
@@ -74,7 +76,7 @@ __all__ = [
     "Condition", "Declaration",
     # methods, and what they use in place of builtins
     "relation", "every", "some", "total", "number", "least", "most", "only", "length", "abs_", "elapsed",
-    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present",
+    "quotient", "rounded", "is_in", "is_row", "is_null", "is_present", "is_a", "as_a", "max_depth",
     # objectives
     "maximize", "minimize",
     # domains and parameters

@@ -30,6 +30,7 @@ from factorspec_sdk.records.shapes import (
     unbounded_list,
 )
 from factorspec_sdk.records.terms import Term, TermError, constant
+from factorspec_sdk.records.unions import as_scalar
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -100,13 +101,13 @@ class Scope:
         if problem is not None:
             self.refuse(problem)
             return None
-        if not isinstance(found.shape, ScalarShape):
+        if (scalar := as_scalar(found.shape)) is None:
             more = f"{text}[*]" if isinstance(found.shape, ListShape) else f"{text}.…"
             self.fail(
                 text, f"this is {described(found.shape)}, not a single value", f"name its parts: {more}"
             )
             return None
-        return found, found.shape
+        return found, scalar
 
     def texts(self, text: str) -> Resolved | None:
         """A path that names texts, free ones or of a finite domain."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from inspect import cleandoc
 
@@ -13,9 +14,10 @@ from factorspec_sdk.fields.domains import code_to_iso
 from factorspec_sdk.records.binding import parameters_of
 from factorspec_sdk.records.checking import objective_of, ready, supplied_to
 from factorspec_sdk.records.decimal_fields import DecimalRange
+from factorspec_sdk.records.depth import depth_of
 from factorspec_sdk.records.free_parts import FreeParts
 from factorspec_sdk.records.parameters import Rows
-from factorspec_sdk.records.reach import Place, hidden, innermost, models_in
+from factorspec_sdk.records.reach import Place, hidden, leaves, models_in
 from factorspec_sdk.records.shapes import (
     FieldShape,
     FreeShape,
@@ -25,8 +27,10 @@ from factorspec_sdk.records.shapes import (
     RefusedShape,
     ScalarShape,
     Shape,
+    UnionShape,
     fields_of,
 )
+from factorspec_sdk.records.unions import is_free, models_of
 from factorspec_sdk.wire import Spec, parse_document, relation_json
 
 VENDOR = "x-factorspec"
@@ -97,7 +101,9 @@ class _Writer:
         tables: dict[str, JsonValue] = {
             name: [list[JsonValue](row) for row in rows] for name, rows in sorted(self.tables.items())
         }
-        root[VENDOR] = {"version": VERSION, **vendor, **({"tables": tables} if tables else {})}
+        depth = depth_of(self.model)
+        head: Schema = {"version": VERSION} if depth is None else {"version": VERSION, "max_depth": depth}
+        root[VENDOR] = {**head, **vendor, **({"tables": tables} if tables else {})}
         if self.definitions:
             root["$defs"] = dict(self.definitions)
         return root
@@ -142,8 +148,20 @@ class _Writer:
                 schema[key] = text
         return schema
 
+    def _union(self, shape: UnionShape, key: str, free: FreeParts) -> Schema:
+        branches: list[JsonValue] = []
+        for branch, annotation in zip(shape.branches, shape.annotations, strict=True):
+            branches.append(
+                free.branch(annotation, key) if is_free(branch) else self._schema(branch, key, free)
+            )
+        if shape.tag is None:
+            return _nullable({"anyOf": branches}, shape)
+        model = models_of(shape)[0].model
+        discriminator: Schema = {"propertyName": fields_of(model)[shape.tag].key}
+        return _nullable({"oneOf": branches, "discriminator": discriminator}, shape)
+
     def _schema(self, shape: Shape, key: str, free: FreeParts) -> Schema:
-        if _is_free(shape):
+        if is_free(shape):
             return free.property(key)
         match shape:
             case ObjectShape():
@@ -156,15 +174,10 @@ class _Writer:
                 return _nullable({"type": "array", "items": items, **bounds}, shape)
             case ScalarShape():
                 return _scalar(shape)
+            case UnionShape():
+                return self._union(shape, key, free)
             case FreeShape() | RefusedShape() | OpenShape():
                 raise AssertionError("refused before")
-
-
-def _is_free(shape: Shape) -> bool:
-    innermost_shape, _ = innermost(shape, "")
-    if isinstance(innermost_shape, ScalarShape):
-        return not innermost_shape.finite
-    return isinstance(innermost_shape, FreeShape)
 
 
 def _scalar(shape: ScalarShape) -> Schema:
@@ -224,20 +237,29 @@ def _refuse(places: list[Place]) -> None:
     problems: list[Problem] = []
     for place in places:
         for name, field_shape in place.fields.items():
-            shape, path = innermost(field_shape.shape, f"{place.path}.{name}" if place.path else name)
-            match shape:
-                case RefusedShape():
-                    problems.append(Problem(path, shape.reason))
-                case OpenShape():
-                    hint = "parametrise the generic model"
-                    problems.append(Problem(path, "the type variable is open", None, hint))
-                case FreeShape():
-                    problems.extend(hidden(shape.annotation, path))
-                case ScalarShape() if shape.unwritable is not None:
-                    problems.append(Problem(path, shape.unwritable))
-                case ScalarShape() if shape.empty:
-                    raise EmptyDomain("a field has no value", [Problem(path, "no value lies in its domain")])
-                case _:
-                    pass
+            path = f"{place.path}.{name}" if place.path else name
+            for shape, below in leaves(field_shape.shape, path):
+                problems.extend(_refused(shape, below))
     if problems:
         raise UnsupportedField("the model holds fields that are not supported", problems)
+
+
+def _refused(shape: Shape, path: str) -> Iterator[Problem]:
+    """Why one part of a field has no exact form.
+
+    Raises:
+        EmptyDomain: it has no value.
+    """
+    match shape:
+        case RefusedShape():
+            yield Problem(path, shape.reason)
+        case OpenShape():
+            yield Problem(path, "the type variable is open", None, "parametrise the generic model")
+        case FreeShape():
+            yield from hidden(shape.annotation, path)
+        case ScalarShape() if shape.unwritable is not None:
+            yield Problem(path, shape.unwritable)
+        case ScalarShape() if shape.empty:
+            raise EmptyDomain("a field has no value", [Problem(path, "no value lies in its domain")])
+        case _:
+            pass

@@ -10,7 +10,16 @@ from pydantic import BaseModel
 
 from factorspec_sdk.errors import DeclarationError, Problem, UnknownField
 from factorspec_sdk.fields.paths import EVERY, FieldPath, PathSyntaxError, Segment, parse_path
-from factorspec_sdk.records.shapes import ListShape, ObjectShape, OpenShape, Shape, described, fields_of
+from factorspec_sdk.records.shapes import (
+    ListShape,
+    ObjectShape,
+    OpenShape,
+    Shape,
+    UnionShape,
+    described,
+    fields_of,
+)
+from factorspec_sdk.records.unions import branches_of, models_of, together
 
 
 class Misfit(Exception):
@@ -49,7 +58,7 @@ def resolve(model: type[BaseModel], text: str, binders: Mapping[str, Shape]) -> 
     segments: list[Segment] = []
     unbounded: str | None = None
     for at, segment in enumerate(path.segments):
-        if isinstance(shape, ListShape) and shape.most is None and unbounded is None:
+        if unbounded is None and any(_is_open_list(branch) for branch in branches_of(shape)):
             unbounded = FieldPath(path.root, path.segments[:at]).display
         extra = tuple(binders) if at == 0 and path.root == "$" else ()
         shape, key = step(shape, segment, text, extra)
@@ -61,6 +70,8 @@ def step(shape: Shape, segment: Segment, place: str, extra: tuple[str, ...] = ()
     """Shape and key one segment below ``shape``. ``extra``: further names for the did-you-mean."""
     if isinstance(shape, OpenShape):
         return shape, segment
+    if isinstance(shape, UnionShape):
+        return _step_in_branches(shape, segment, place, extra)
     if isinstance(segment, str):
         if not isinstance(shape, ObjectShape):
             raise Misfit(UnknownField, Problem(place, f"{described(shape)} has no fields", repr(segment)))
@@ -74,6 +85,32 @@ def step(shape: Shape, segment: Segment, place: str, extra: tuple[str, ...] = ()
         problem = Problem(place, f"the list never has that many items, at most {shape.most}", f"[{segment}]")
         raise Misfit(UnknownField, problem)
     return shape.item, segment
+
+
+def _step_in_branches(
+    shape: UnionShape, segment: Segment, place: str, extra: tuple[str, ...]
+) -> tuple[Shape, Segment]:
+    """What the segment leads to in the branches that have it."""
+    wanted = ObjectShape if isinstance(segment, str) else ListShape
+    branches = [branch for branch in branches_of(shape) if isinstance(branch, wanted)]
+    if not branches:
+        return step(next(branches_of(shape)), segment, place, extra)  # says why not
+    found = [
+        step(branch, segment, place, extra)
+        for branch in branches
+        if not isinstance(branch, ObjectShape) or segment in fields_of(branch.model)
+    ]
+    if not found:
+        names = [name for model in models_of(shape) for name in fields_of(model.model)]
+        message = f"no branch of {described(shape)} has the field {segment!r}"
+        raise Misfit(UnknownField, Problem(place, message, None, closest(str(segment), [*names, *extra])))
+    if len({key for _, key in found}) > 1:
+        raise Misfit(UnknownField, Problem(place, f"{segment!r} has different aliases in {described(shape)}"))
+    return together([one for one, _ in found]), found[0][1]
+
+
+def _is_open_list(shape: Shape) -> bool:
+    return isinstance(shape, ListShape) and shape.most is None
 
 
 def unknown_field(model: type[BaseModel], name: str, place: str, extra: tuple[str, ...] = ()) -> Problem:

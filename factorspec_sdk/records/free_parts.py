@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.records.shapes import keys_of
@@ -33,7 +34,13 @@ class FreeParts:
         assert isinstance(found, dict)
         extra = self._extra(key)
         schema = {name: value for name, value in found.items() if name not in extra}
-        return self._with_definitions(schema, key)
+        return self._with_definitions(schema, key, self._schema)
+
+    def branch(self, annotation: Any, key: str) -> Schema:
+        """The schema of one branch of a union in the field with this key."""
+        found: Schema = TypeAdapter[Any](annotation).json_schema(by_alias=True, mode="validation")
+        schema = {name: value for name, value in found.items() if name not in ("title", "$defs")}
+        return self._with_definitions(schema, key, found)
 
     def _extra(self, key: str) -> set[str]:
         """Keywords that restrict nothing: Pydantic does not validate by ``json_schema_extra``."""
@@ -43,9 +50,8 @@ class FreeParts:
                 return {"title", "default", *extra} - _STRUCTURE
         return {"title", "default"}
 
-    def _with_definitions(self, schema: Schema, key: str) -> Schema:
-        assert self._schema is not None
-        available = self._schema.get("$defs", {})
+    def _with_definitions(self, schema: Schema, key: str, whole: Schema) -> Schema:
+        available = whole.get("$defs", {})
         assert isinstance(available, dict)
         waiting = _references(schema)
         renamed: dict[str, str] = {}

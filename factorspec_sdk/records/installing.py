@@ -36,20 +36,35 @@ def declare(model: type[BaseModel], declaration: Declaration) -> None:
     Raises:
         DeclarationError: if the declaration does not fit the class.
     """
+    from factorspec_sdk.records import registry
+
+    refuse_others(model)
+    registry.add(model, declaration)
+    if install(model):
+        registry.resolve(model)
+
+
+def refuse_others(model: type[BaseModel]) -> None:
+    """Raise if this is no Pydantic model.
+
+    Raises:
+        DeclarationError: always, for anything else.
+    """
     if not issubclass(type(model), type) or not issubclass(model, BaseModel):
         raise DeclarationError(
             "relations are declared on Pydantic models",
             [Problem("", "this is no Pydantic model", shown(model), "derive the class from BaseModel")],
         )
-    from factorspec_sdk.records import registry
 
-    registry.add(model, declaration)
+
+def install(model: type[BaseModel]) -> bool:
+    """Have instances checked from now on; False if the class is not complete yet: it will be when built."""
     resolve_when_built(model)
     if not model.__pydantic_complete__:
-        return
+        return False
     if VALIDATE not in model.__pydantic_decorators__.model_validators:
         model.model_rebuild(force=True, raise_errors=False, _types_namespace={})
-    registry.resolve(model)
+    return True
 
 
 def prepare(owner: type) -> None:
@@ -114,6 +129,8 @@ def _install(model: type[BaseModel]) -> None:
 
 def _validate(self: B) -> B:
     from factorspec_sdk.records.checking import enforce
+    from factorspec_sdk.records.depth import enforce_depth
 
+    enforce_depth(self)
     enforce(self)
     return self

@@ -12,7 +12,15 @@ from factorspec_sdk.errors import Problem
 from factorspec_sdk.records import registry
 from factorspec_sdk.records.domains import Between, In
 from factorspec_sdk.records.parameters import params_of
-from factorspec_sdk.records.shapes import FieldShape, ListShape, ObjectShape, ScalarShape, Shape, fields_of
+from factorspec_sdk.records.shapes import (
+    FieldShape,
+    ListShape,
+    ObjectShape,
+    ScalarShape,
+    Shape,
+    UnionShape,
+    fields_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +34,14 @@ class Place:
     def scalars(self) -> Iterator[tuple[str, ScalarShape]]:
         """(path, shape) of the scalars of this model, those in lists included."""
         for name, field in self.fields.items():
-            shape, path = innermost(field.shape, f"{self.path}.{name}" if self.path else name)
-            if isinstance(shape, ScalarShape):
-                yield path, shape
+            for shape, path in leaves(field.shape, f"{self.path}.{name}" if self.path else name):
+                if isinstance(shape, ScalarShape):
+                    yield path, shape
 
     @property
     def children(self) -> list[type[BaseModel]]:
         """The models of its fields."""
-        shapes = [innermost(field.shape, "")[0] for field in self.fields.values()]
+        shapes = (shape for field in self.fields.values() for shape, _ in leaves(field.shape, ""))
         return [shape.model for shape in shapes if isinstance(shape, ObjectShape)]
 
     @property
@@ -44,11 +52,15 @@ class Place:
         return any(shape.params for _, shape in self.scalars())
 
 
-def innermost(shape: Shape, path: str) -> tuple[Shape, str]:
-    """What a list (of lists) holds, and the path to it."""
-    while isinstance(shape, ListShape):
-        shape, path = shape.item, f"{path}[*]"
-    return shape, path
+def leaves(shape: Shape, path: str) -> Iterator[tuple[Shape, str]]:
+    """What lists hold and what unions are made of, and the paths to it."""
+    if isinstance(shape, ListShape):
+        yield from leaves(shape.item, f"{path}[*]")
+    elif isinstance(shape, UnionShape):
+        for branch in shape.branches:
+            yield from leaves(branch, path)
+    else:
+        yield shape, path
 
 
 def hidden(annotation: object, path: str) -> Iterator[Problem]:
@@ -70,7 +82,7 @@ def hidden(annotation: object, path: str) -> Iterator[Problem]:
                 waiting += [info.annotation, *info.metadata]
 
 
-_HINT = "use nested models and lists; dicts and unions are written freely"
+_HINT = "use nested models, lists and unions of them; dicts are written freely"
 
 
 def models_in(model: type[BaseModel]) -> Iterator[Place]:
@@ -81,7 +93,7 @@ def models_in(model: type[BaseModel]) -> Iterator[Place]:
         place = waiting.pop(0)
         yield place
         for name, field in place.fields.items():
-            shape, path = innermost(field.shape, f"{place.path}.{name}" if place.path else name)
-            if isinstance(shape, ObjectShape) and shape.model not in seen:
-                seen.add(shape.model)
-                waiting.append(Place(shape.model, path, fields_of(shape.model)))
+            for shape, path in leaves(field.shape, f"{place.path}.{name}" if place.path else name):
+                if isinstance(shape, ObjectShape) and shape.model not in seen:
+                    seen.add(shape.model)
+                    waiting.append(Place(shape.model, path, fields_of(shape.model)))

@@ -5,6 +5,7 @@
     ObjectShape   a nested model
     ListShape     a list of one shape
     ScalarShape   a value that relations compare; ``finite`` if its domain is known (or arrives with the call)
+    UnionShape    one of several shapes
     FreeShape     anything else: written under a syntax mask only, no relation may touch it
     RefusedShape  a type that this version does not support, with the reason
 """
@@ -103,6 +104,16 @@ class ScalarShape:
 
 
 @dataclass(frozen=True, slots=True)
+class UnionShape:
+    """One of several shapes with their ``annotations``; ``tag``: the field said to tell them apart."""
+
+    branches: tuple[Shape, ...]
+    annotations: tuple[object, ...]
+    tag: str | None
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FreeShape:
     """A part that relations do not see."""
 
@@ -125,7 +136,7 @@ class OpenShape:
     nullable: bool = False
 
 
-Shape = ObjectShape | ListShape | ScalarShape | FreeShape | RefusedShape | OpenShape
+Shape = ObjectShape | ListShape | ScalarShape | UnionShape | FreeShape | RefusedShape | OpenShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +196,6 @@ def shape_of(annotation: object, metadata: Sequence[object] = ()) -> Shape:
     origin = get_origin(annotation)
     if origin is Union or origin is UnionType:
         return _union(annotation, metadata)
-    if any(isinstance(part, FieldInfo) and part.discriminator is not None for part in metadata):
-        return RefusedShape("discriminated unions are not supported yet")
     if origin is Literal:
         return _listed(get_args(annotation), metadata)
     if origin in (list, Sequence) or (origin is tuple and get_args(annotation)[1:] == (...,)):
@@ -272,10 +281,9 @@ def _union(annotation: object, metadata: Sequence[object]) -> Shape:
     others = [arg for arg in args if arg is not NoneType]
     if len(others) == 1:
         return replace(shape_of(others[0], metadata), nullable=True)
-    if any(isinstance(part, FieldInfo) and part.discriminator is not None for part in metadata):
-        return RefusedShape("discriminated unions are not supported yet")
-    refused = [shape for arg in others if isinstance(shape := shape_of(arg), RefusedShape)]
-    return refused[0] if refused else FreeShape(annotation, nullable=len(others) < len(args))
+    from factorspec_sdk.records.unions import union_shape
+
+    return union_shape(annotation, others, metadata, shape_of)
 
 
 def _unwrapped(annotation: object, metadata: tuple[object, ...]) -> tuple[object, tuple[object, ...]]:
@@ -345,6 +353,8 @@ def described(shape: Shape) -> str:
                 "text": "a text",
                 "bool": "a boolean",
             }.get(shape.code or "", "a value of mixed types")
+        case UnionShape():
+            return " or ".join(dict.fromkeys(map(described, shape.branches)))
         case FreeShape():
             return "free text or data"
         case RefusedShape():
@@ -365,6 +375,8 @@ def require_finite(shape: Shape, place: str) -> Problem | None:
             )
         case RefusedShape():
             return Problem(place, shape.reason)
+        case UnionShape():
+            return next(filter(None, (require_finite(branch, place) for branch in shape.branches)), None)
         case FreeShape():
             hint = "numbers with a fraction are not enforced; count in integers, such as cents"
             touched = "a relation touches a field that has no finite domain"

@@ -23,6 +23,8 @@ from factorspec_sdk.records.shapes import (
     RefusedShape,
     ScalarShape,
     Shape,
+    UnionShape,
+    described,
     fields_of,
     require_finite,
     unbounded_list,
@@ -41,6 +43,7 @@ from factorspec_sdk.records.terms import (
     negative,
 )
 from factorspec_sdk.records.tracing import Symbolic, Trace
+from factorspec_sdk.records.unions import as_scalar, branches_of
 
 
 class SymbolicValue(Symbolic):
@@ -223,6 +226,35 @@ class SymbolicObject(Symbolic):
     __hash__ = Symbolic.__hash__
 
 
+class SymbolicUnion(SymbolicValue):
+    """One of several models or values: the fields of all models, and a value where it is none."""
+
+    __slots__ = ("_fs_path", "_fs_shape")
+    _fs_path: FieldPath
+    _fs_shape: UnionShape
+
+    def __init__(self, trace: Trace, path: FieldPath, shape: UnionShape, text: str) -> None:
+        super().__init__(trace, replace(field_term(path, None, text), code=None))
+        object.__setattr__(self, "_fs_path", path)
+        object.__setattr__(self, "_fs_shape", shape)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            shape, key = step(self._fs_shape, name, f"{self._fs_text}.{name}")
+        except Misfit as misfit:
+            self._fs_trace.raise_problem(misfit.error, misfit.problem)
+        below = FieldPath(self._fs_path.root, (*self._fs_path.segments, key))
+        return symbol(self._fs_trace, below, shape, f"{self._fs_text}.{name}")
+
+    def _fs_compare(self, op: ComparisonName, other: object) -> SymbolicValue:
+        if not any(isinstance(branch, ScalarShape) for branch in branches_of(self._fs_shape)):
+            hint = "compare its fields, or ask fs.is_null(...) or fs.is_a(...)"
+            self._fs_trace.fail(f"{self._fs_text} is {described(self._fs_shape)}", hint)
+        return super()._fs_compare(op, other)
+
+
 class SymbolicList(Symbolic):
     """A list of the record. A loop over it, inside an aggregate, binds one item."""
 
@@ -278,6 +310,14 @@ def symbol(trace: Trace, path: FieldPath, shape: Shape, text: str) -> object:
             return SymbolicList(trace, path, shape, text)
         case OpenShape():
             return SymbolicValue(trace, field_term(path, None, text))
+        case UnionShape():
+            scalar = as_scalar(shape)
+            if scalar is None:
+                return SymbolicUnion(trace, path, shape, text)
+            problem = require_finite(shape, text) if trace.finite else None
+            if problem is not None:
+                trace.raise_problem(UnsupportedField, problem)
+            return SymbolicValue(trace, field_term(path, scalar, text))
         case FreeShape() | RefusedShape() | ScalarShape():
             problem = (
                 require_finite(shape, text) if trace.finite or not isinstance(shape, ScalarShape) else None

@@ -61,7 +61,9 @@ class Symbolic:
 
     @property  # type: ignore[misc]
     def __class__(self) -> NoReturn:  # type: ignore[override]
-        self._fs_trace.fail(f"isinstance() of {self._fs_text} is not known while recording")
+        self._fs_trace.fail(
+            f"isinstance() of {self._fs_text} is not known while recording", "use fs.is_a(value, Model)"
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         self._fs_trace.fail(f"relations only read: {self._fs_text}.{name} is assigned")

@@ -187,7 +187,7 @@ class Scope:
         elif kind == "array":
             self._long(text, place)
         else:
-            hint = "relations reach into a recursion only with max_depth at the root"
+            hint = "relations reach into a recursion only with max_depth at the root (fs.max_depth)"
             self.problems.refuse(place, "this part has no bounded size", text, hint)
 
     def _long(self, text: str, place: str) -> None:

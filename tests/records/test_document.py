@@ -15,9 +15,11 @@ from pydantic import (
     AliasChoices,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     RootModel,
     StrictInt,
+    Tag,
     alias_generators,
     conint,
     conlist,
@@ -252,8 +254,11 @@ REFUSED: list[tuple[Any, str]] = [
     (Optional[Decimal], "Decimal"),
     (datetime.datetime, "datetime"),
     (datetime.timedelta, "timedelta"),
-    (Annotated[Cat | Dog, Field(discriminator="kind")], "discriminated unions"),
-    (Optional[Annotated[Cat | Dog, Field(discriminator="kind")]], "discriminated unions"),
+    (
+        Annotated[Annotated[Cat, Tag("c")] | Annotated[Dog, Tag("d")], Discriminator(lambda pet: "c")],
+        "discriminator that is a function",
+    ),
+    (Cat | datetime.timedelta, "timedelta"),
 ]
 
 
