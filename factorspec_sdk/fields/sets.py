@@ -92,6 +92,11 @@ class IndexSet:
         at = bisect_right(self.spans, (hi, 1 << 62)) - 1
         return at >= 0 and self.spans[at][1] >= lo
 
+    def all_in(self, lo: int, hi: int) -> bool:
+        """True if all of ``[lo, hi]`` are members. O(log spans)."""
+        at = bisect_right(self.spans, (lo, 1 << 62)) - 1
+        return lo > hi or (at >= 0 and self.spans[at][1] >= hi)
+
     def first_in(self, lo: int, hi: int) -> int | None:
         """The smallest member in ``[lo, hi]``, or None. O(log spans)."""
         at = bisect_right(self.spans, (lo, 1 << 62)) - 1

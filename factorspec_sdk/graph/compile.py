@@ -34,6 +34,8 @@ from factorspec_sdk.graph.factors import Factor, Group, Origin, connect, lower_r
 from factorspec_sdk.graph.feasibility import Costs, NodeCost
 from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.layout import lay_out
+from factorspec_sdk.graph.ledger import Ledger
+from factorspec_sdk.graph.ledger_shape import NotLedger
 from factorspec_sdk.graph.objective import (
     MAX_ENUMERATED,
     Certificate,
@@ -219,10 +221,13 @@ def make_component(
     found = contract(group, unrolled)
     if not found.dependents:
         return _searched(unrolled, store, step_budget, group, wide)
-    parts = [_searched(unrolled, store, step_budget, part, wide) for part in connect(found.factors, unrolled)]
-    layers = Layers(group, unrolled, store)
-    contracted = Contracted(layers, [part for part, _ in parts], found.dependents)
-    return contracted, all(satisfiable for _, satisfiable in parts)
+    parts: list[Component] = []
+    for part in connect(found.factors, unrolled):
+        component, satisfiable = _searched(unrolled, store, step_budget, part, wide)
+        if not satisfiable:
+            return component, False
+        parts.append(component)
+    return Contracted(Layers(group, unrolled, store), parts, found.dependents), True
 
 
 def _searched(
@@ -247,6 +252,11 @@ def _searched(
             by_sets = WideSearch(layers, wide=wide)
             return by_sets, by_sets.is_satisfiable()
         except NotWide:
+            pass
+        try:
+            ledger = Ledger(layers, unrolled)
+            return ledger, ledger.is_satisfiable()
+        except NotLedger:
             pass
     try:
         if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:

@@ -9,8 +9,9 @@ from factorspec_sdk.graph.layers import Layers
 
 #: opaque, immutable, hashable
 ComponentState = Any
-#: how a component is decided: nothing to search, search over residuals, sets of a running number, CP-SAT
-Tier = Literal["computed", "search", "sets", "cp_sat"]
+#: how a component is decided: nothing to search, search over residuals, sets of a running number, sets of
+#: sums of items, CP-SAT
+Tier = Literal["computed", "search", "sets", "sums", "cp_sat"]
 
 
 class Component(Protocol):

@@ -21,7 +21,7 @@ from factorspec_sdk.graph.layers import Layers
 ContractedState = tuple[tuple[tuple[int, ComponentState], ...], tuple[Condition, ...]]
 
 #: tiers by rising work
-_WORK: tuple[Tier, ...] = ("computed", "sets", "search", "cp_sat")
+_WORK: tuple[Tier, ...] = ("computed", "sets", "search", "sums", "cp_sat")
 
 
 class Contracted:

@@ -17,7 +17,7 @@ Every assignment that satisfies the remaining ones can be extended to the depend
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from factorspec_sdk.automata.division import Quotient
@@ -52,8 +52,13 @@ class Contraction:
 
 
 def contract(group: Group, unrolled: Unrolled) -> Contraction:
-    """Set aside what restricts nothing. O(sizes of the conditions)."""
-    ranges = _ranges(group, unrolled)
+    """Set aside what restricts nothing. O(sizes of the conditions).
+
+    A factor that stays when its last slot is looked at stays for good, so it may bound earlier slots; one
+    that may still be set aside must not: what is certain because of it would not be so without it.
+    """
+    kept: dict[int, Range] = {}
+    ranges = _ranges(group, unrolled, kept)
     reading: dict[int, list[Factor]] = {slot: [] for slot in group.slots}
     for factor in group.factors:
         for slot in group.slots:
@@ -66,13 +71,58 @@ def contract(group: Group, unrolled: Unrolled) -> Contraction:
         if own and _restricts_nothing(slot, own, unrolled, ranges):
             found.append(Dependent(slot, tuple(own)))
             gone.update(map(id, own))
+            continue
+        ending = [factor.condition for factor in own if factor.condition.slots >> slot == 1]
+        if _narrowed_by(ending, ranges, kept):
+            ranges = _ranges(group, unrolled, kept)
     rest = tuple(factor for factor in group.factors if id(factor) not in gone)
     return Contraction(tuple(found[::-1]), rest)
 
 
-def _ranges(group: Group, unrolled: Unrolled) -> Ranges:
-    """Ranges of the slots that equations make of earlier ones."""
+def _narrowed_by(conditions: Sequence[Condition], ranges: Ranges, kept: dict[int, Range]) -> bool:
+    """Note in ``kept`` how conditions bound the slots that they read; True if any is narrower than before."""
+    changed = False
+    for condition in conditions:
+        value = condition.value if isinstance(condition, Compare) and condition.op != "ne" else None
+        if not isinstance(condition, Compare) or not isinstance(value, Linear) or not value.definite:
+            continue
+        for node, _ in value.terms:
+            found = _bound_by(condition, node, ranges) if isinstance(node, SlotValue) else None
+            if found is not None and found != ranges.of(node):
+                assert isinstance(node, SlotValue)
+                kept[node.slot] = found
+                ranges.narrow(node.slot, found)
+                changed = True
+    return changed
+
+
+def _bound_by(condition: Compare, node: SlotValue, ranges: Ranges) -> Range | None:
+    """The range of a slot that a comparison leaves: factor·x + rest <op> 0; None where it is not known."""
+    factor, own, rest = (
+        plain_factor(condition, node.slot),
+        ranges.of(node),
+        _rest(condition, node.slot, ranges),
+    )
+    if factor is None or own is None or rest is None:
+        return None
+    lo, hi = own
+    if factor > 0:
+        hi = min(hi, -rest[0] // factor)
+    else:
+        lo = max(lo, -(rest[0] // factor))
+    if condition.op == "eq":
+        if factor > 0:
+            lo = max(lo, -(rest[1] // factor))
+        else:
+            hi = min(hi, -rest[1] // factor)
+    return lo, hi
+
+
+def _ranges(group: Group, unrolled: Unrolled, kept: Mapping[int, Range]) -> Ranges:
+    """Ranges of slots: those that are kept, and what equations make of earlier slots."""
     ranges = Ranges()
+    for slot, found in kept.items():
+        ranges.narrow(slot, found)
     ending: dict[int, list[Condition]] = {}
     for factor in group.factors:
         ending.setdefault(factor.condition.slots.bit_length() - 1, []).append(factor.condition)
@@ -80,9 +130,9 @@ def _ranges(group: Group, unrolled: Unrolled) -> Ranges:
         for condition in ending.get(slot, ()):
             for way in _ways(condition, slot, unrolled, only=True):
                 if isinstance(way, Compare) and way.op == "eq":
-                    found = _computed_range(way, slot, unrolled, ranges)
-                    if found is not None:
-                        ranges.narrow(slot, found)
+                    computed = _computed_range(way, slot, unrolled, ranges)
+                    if computed is not None:
+                        ranges.narrow(slot, computed)
     return ranges
 
 

@@ -75,8 +75,8 @@ def residue_of(node: ValueNode) -> Residue:
     """What numbers leave the same remainder as the value whatever its slots take."""
     if isinstance(node, Known) and node.number is not None:
         return node.number, 0
-    if isinstance(node, SlotValue) and node.domain.integers is not None:
-        return node.domain.integers.lo, node.domain.integers.step
+    if isinstance(node, SlotValue) and node.domain.stride is not None:
+        return node.domain.stride.lo, node.domain.stride.step
     if isinstance(node, Linear):
         return residue_of_total(node)
     if isinstance(node, Product):

@@ -43,6 +43,8 @@ class Maker:
         self.has_net = rng.random() < 0.7
         self.mode = rng.choice(list(ROUNDINGS))
         self.top = 10**9 if wide else None
+        self.form = rng.choice(["totals", "totals", "totals", "budget", "cap"])
+        self.cap = rng.randint(1, 12)
 
     def family(self) -> Family:
         """The document and its records."""
@@ -57,6 +59,13 @@ class Maker:
         nets = [item["net"] for record in made for item in record["lines"]] if self.has_net else []
         bounds["line.net"] = self._bounds(nets or [0])
         kept = [record for record in made if self._fits(record, head, bounds)]
+        if self.form == "cap":
+            kept = [record for record in kept if self._first_net(record) <= self.cap]
+        if self.form == "budget":
+            order = ["budget", *order]
+            bounds["budget"] = (self.rng.randint(0, 4), self.rng.randint(4, 9))
+            budgets = range(bounds["budget"][0], bounds["budget"][1] + 1)
+            kept = [{"budget": b, **r} for r in kept for b in budgets if self._first_net(r) <= b]
         return Family(self._document(line, order, bounds), kept)
 
     @property
@@ -68,7 +77,14 @@ class Maker:
         step = self.rng.choice([1, 1, 1, 2])
         return range(lo * step, lo * step + step * self.rng.randint(1, most), step)
 
+    def _first_net(self, record: Json) -> int:
+        """What the lines of the first rate come to."""
+        first = [item for item in record["lines"] if item.get("rate", "r0") == "r0"]
+        return sum(item["quantity"] * item["price"] for item in first)
+
     def _head(self) -> list[str]:
+        if self.form != "totals":
+            return []
         names = [f"net{at}" for at in range(len(self.percents))]
         names += [f"vat{at}" for at in range(len(self.percents))] if self.rng.random() < 0.6 else []
         names += ["net"] if self.rng.random() < 0.5 else []
@@ -142,6 +158,12 @@ class Maker:
             total: Json = {"op": "sum", "in": "$.lines", "as": "s", "body": amount}
             if self.has_rate:
                 total["where"] = _op("eq", {"ref": "s.rate"}, {"const": f"r{at}"})
+            if at == 0 and self.form == "cap":
+                made.append(_op("le", total, {"const": self.cap}))
+            if at == 0 and self.form == "budget":
+                made.append(_op("ge", {"ref": "$.budget"}, total))
+            if self.form != "totals":
+                continue
             made.append(_op("eq", {"ref": f"$.net{at}"}, total))
             if "vat0" in order:
                 product_ = _op("mul", {"ref": f"$.net{at}"}, {"const": percent})

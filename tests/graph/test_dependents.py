@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from factorspec_sdk.automata.nodes import NodeStore
+from factorspec_sdk.errors import Unsatisfiable
 from factorspec_sdk.graph import compile as compiling
+from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.contracted import Contracted
 from factorspec_sdk.graph.dependents import contract
 from factorspec_sdk.graph.factors import connect, lower_relations
@@ -120,6 +122,16 @@ def test_lines_of_a_list_and_their_total_need_no_search(least: int) -> None:
     ).feasibility.components
     assert isinstance(component, Contracted)
     assert component.parts == () and component.steps == 0
+
+
+def test_a_contradiction_beside_dependents_is_named() -> None:
+    """Also where CP-SAT is asked about what remains."""
+    fields = {**A_B, "c": integer(1, 81), "d": integer(1, 9)}
+    clash = [holds("lt", ref("a"), ref("d")), holds("lt", ref("d"), ref("a"))]
+    for steps in (100_000, 0):
+        with pytest.raises(Unsatisfiable) as caught:
+            compile_spec(parse_document(record(fields, [PRODUCT, *clash])), steps)
+        assert caught.value.conflict == ("r1", "r2")
 
 
 def test_what_sessions_derive_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
