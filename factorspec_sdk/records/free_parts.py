@@ -28,7 +28,7 @@ class FreeParts:
         """The schema of the field with this key."""
         if self._schema is None:
             self._schema = self._model.model_json_schema(by_alias=True, mode="validation")
-        properties = self._schema["properties"]
+        properties = _itself(self._schema)["properties"]
         assert isinstance(properties, dict)
         found = properties[key]
         assert isinstance(found, dict)
@@ -66,6 +66,17 @@ class FreeParts:
         result = _renamed(schema, renamed)
         assert isinstance(result, dict)
         return result
+
+
+def _itself(schema: Schema) -> Schema:
+    """The schema of a model: of a recursive one a definition, which Pydantic refers to."""
+    reference, definitions = schema.get("$ref"), schema.get("$defs")
+    if not isinstance(reference, str):
+        return schema
+    assert isinstance(definitions, dict)
+    found = definitions[reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")]
+    assert isinstance(found, dict)
+    return found
 
 
 def _references(value: JsonValue) -> set[str]:
