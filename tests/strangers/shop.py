@@ -41,6 +41,16 @@ class Invoice(BaseModel):
         return self.tax * 5 == self.net
 
 
+class Area(BaseModel):
+    width: Annotated[int, Field(ge=1, le=100_000)]
+    height: Annotated[int, Field(ge=1, le=100_000)]
+    area: Annotated[int, Field(ge=1, le=100_000)]
+
+    @fs.relation("width times height")
+    def multiplied(self) -> bool:
+        return self.width * self.height == self.area
+
+
 class Simple(BaseModel):
     lines: Annotated[list[Cents], Field(min_length=1, max_length=6)]
     total: Annotated[int, Field(ge=0, le=10_000_000)]

@@ -88,7 +88,7 @@ CLUMSY: dict[str, tuple[Callable[[], type[BaseModel]], str, str]] = {
     "comparisons": (lambda: declared(fs.sum_of("a", eq=3, le=4)), "declaration_error", "exactly one"),
     "and": (lambda: declared(fs.intension(lambda r: r.a > 1 and r.b > 1)), "tracing_error", "fs.both"),
     "sum": (lambda: declared(fs.intension(lambda r: sum(r.xs) == 3)), "tracing_error", "aggregate"),
-    "modulo": (lambda: declared(fs.intension(lambda r: r.a % 2 == 0)), "tracing_error", "cannot be recorded"),
+    "power": (lambda: declared(fs.intension(lambda r: r.a**2 == 4)), "tracing_error", "cannot be recorded"),
     "raises": (lambda: declared(fs.intension(lambda r: bool(1 // 0))), "tracing_error", "ZeroDivisionError"),
     "parameter": (lambda: declared(fs.table("a", fs.param("t"))), "binding_error", "bind it first"),
     "long list": (
@@ -97,11 +97,6 @@ CLUMSY: dict[str, tuple[Callable[[], type[BaseModel]], str, str]] = {
         "maxItems",
     ),
     "huge": (lambda: declared(fs.eq("a", "b"), a=Huge, b=Huge), "document_error", "64 bits"),
-    "product": (
-        lambda: declared(fs.intension(lambda r: r.a * r.b == r.c), a=Wide, b=Wide, c=Wide),
-        "too_large",
-        "narrow the domains",
-    ),
     "empty": (lambda: declared(fs.eq("a", "b"), a=Annotated[int, fs.In([])], b=Digit), "empty_domain", "a"),
     "pigeons": (
         lambda: declared(

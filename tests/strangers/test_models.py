@@ -33,9 +33,6 @@ MODELS["Basket"] = fs.bind(shop.Basket, CODES)
 MODELS["Trip"] = fs.bind(planning.Trip, GIVEN)
 
 
-TOO_LARGE = {name: MODELS.pop(name) for name in ("Invoice", "Day")}  # a product, a maximum: over wide fields
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_records_are_valid(name: str) -> None:
     ready = prepared(MODELS[name])
@@ -57,9 +54,3 @@ def test_the_shortest_record_is_found_in_time(name: str) -> None:
     assert written(ready, least, 0).num_tokens == least
     with pytest.raises(fs.TokenLimitTooSmall):
         ready.decoder.session(least - 1)
-
-
-@pytest.mark.parametrize("name", TOO_LARGE)
-def test_what_cannot_be_proved_is_refused_in_time(name: str) -> None:
-    with pytest.raises(fs.TooLarge):
-        prepared(TOO_LARGE[name])

@@ -117,14 +117,16 @@ class CpComponent:
         return self._open(layer, state).values
 
     def step(self, layer: int, state: CpState, index: int) -> tuple[int, CpState]:
-        """Layer and state after a feasible value."""
-        opened = self._open(layer, state)
+        """Layer and state after a feasible value. Asks nothing where a witness has it."""
+        with self._lock:
+            opened = self._opened.get(state.taken)
         agreeing = [witness for witness in state.witnesses if witness[layer] == index]
         if not agreeing:
-            agreeing = [opened.proofs.get(index) or self._proof(layer, state, index)]
+            proof = None if opened is None else opened.proofs.get(index)
+            agreeing = [proof or self._proof(layer, state, index)]
         target = self.layers.move(layer, index).target
         skipped = (ABSENT_INDEX,) * (target - layer - 1)
-        left = max(0.0, state.left - opened.spent)
+        left = state.left if opened is None else max(0.0, state.left - opened.spent)
         return target, CpState((*state.taken, index, *skipped), tuple(agreeing), left)
 
     def likely(self, layer: int, state: CpState) -> int:
