@@ -79,6 +79,72 @@ def _field(name: str) -> str:
     return name.replace(" ", "_")
 
 
+class Stop(BaseModel):
+    """What is done next, and when it starts, in minutes of the day."""
+
+    activity: Annotated[str, fs.In("names")]
+    start: Annotated[int, Field(ge=0, le=1439)]
+
+
+class Given(BaseModel):
+    """What a day consists of: by activity where, how long and between which starts; and the ways."""
+
+    names: list[str]
+    place: dict[str, str]
+    minutes: dict[str, int]
+    first: dict[str, int]
+    last: dict[str, int]
+    travel: dict[tuple[str, str], int]
+
+
+@fs.all_different("stops[*].activity", name="each once")
+@fs.no_overlap(
+    "stops",
+    start="start",
+    duration=fs.look_up(fs.param("minutes"), "activity"),
+    place=fs.look_up(fs.param("place"), "activity"),
+    travel=fs.param("travel"),
+    in_order=True,
+    name="one at a time",
+)
+class Order(BaseModel):
+    """A day in the order of time."""
+
+    stops: Annotated[list[Stop], Field(min_length=NUM_ACTIVITIES, max_length=NUM_ACTIVITIES)]
+
+    @fs.relation("windows")
+    def windows(self, given: Given) -> bool:
+        """Every activity starts within its window."""
+        return fs.every(
+            (given.first[stop.activity] <= stop.start) & (stop.start <= given.last[stop.activity])
+            for stop in self.stops
+        )
+
+
+def order_model(plan: Day) -> type[BaseModel]:
+    """A list in the order of time: what comes next and when."""
+    by_name = {one.name: one for one in plan.activities}
+    return fs.bind(
+        Order,
+        Given(
+            names=list(by_name),
+            place={name: one.place for name, one in by_name.items()},
+            minutes={name: one.minutes for name, one in by_name.items()},
+            first={name: one.first for name, one in by_name.items()},
+            last={name: one.last for name, one in by_name.items()},
+            travel=dict(plan.travel),
+        ),
+    )
+
+
+def check_order(plan: Day, record: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a record of ``order_model``."""
+    by_name = {one.name: one for one in plan.activities}
+    stops = [(by_name[stop["activity"]], stop["start"]) for stop in record["stops"]]
+    problems = [] if stops == sorted(stops, key=lambda pair: pair[1]) else ["not in the order of time"]
+    return problems + check(plan, stops)
+
+
 def check_starts(plan: Day, record: Mapping[str, int]) -> list[str]:
     """What is wrong with a record of ``starts_model``."""
     return check(plan, [(one, record[_field(one.name)]) for one in plan.activities])
