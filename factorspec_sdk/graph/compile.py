@@ -248,6 +248,8 @@ def _searched(
             return sequence, sequence.is_satisfiable()
         except NoSequence:
             pass
+        except OverBudget as cut:
+            return by_cp_sat(layers, unrolled, cut)
         try:
             by_sets = WideSearch(layers, wide=wide)
             return by_sets, by_sets.is_satisfiable()

@@ -87,6 +87,20 @@ class Cuts:
         slots = [*self.layers.slots, self.layers.slots[-1] + 1]
         return [self.differ.later[bisect_left(self.differ.slots, slot)] for slot in slots]
 
+    def still_to_differ(self) -> dict[int, int]:
+        """Per cut, how many slots from there on take one of the values that must differ for sure."""
+        plan = self.differ
+        if plan is None:
+            return dict.fromkeys(self.cuts, 0)
+        slots = [*self.layers.slots, self.layers.slots[-1] + 1]
+        return {cut: len(plan.certain[bisect_left(plan.slots, slots[cut])]) for cut in self.cuts}
+
+    @property
+    def nearly_all(self) -> bool:
+        """True if more than half of the values that must differ have to be taken."""
+        plan = self.differ
+        return plan is not None and plan.union[0].bit_count() < 2 * len(plan.certain[0])
+
     def _cuts(self) -> tuple[int, ...]:
         found = {0, self.size}
         for at in range(self.size):

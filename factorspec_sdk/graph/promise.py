@@ -1,8 +1,9 @@
-"""How much a state of a sequence can still gain at most: a bound on the objective that needs no search.
+"""How much a state of a sequence can still gain, and whether enough values are left: bounds without a search.
 
 Every value of the ``all_different`` is taken at most once, and, where the register never falls, not after the
 last number from which any way takes it. So what is still to come gains at most the sum of the best gains of
-the values that are unused and not too late, and at most one way per segment.
+the values that are unused and not too late, and at most one way per segment; and there must be as many such
+values as slots that still have to take one.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Promise:
             for hop in segments.hops(cut, local, segments.cuts.terms[cut]):
                 self._note(hop, gains)
                 if cut:
-                    monotone = monotone and hop.move.least >= 0
+                    # after the last hop the number does not matter
+                    monotone = monotone and (hop.move.least >= 0 or hop.target == segments.cuts.size)
                     for number in bits(hop.bits):
                         latest[number] = max(latest.get(number, -FAR), hop.move.last)
         self._gains = {1 << number: gain for number, gain in gains.items() if gain > 0}
         self._rest = {cut: len(segments.cuts.cuts) - 1 - at for at, cut in enumerate(segments.cuts.cuts)}
+        self._open = segments.cuts.still_to_differ()
         ends = sorted({latest.get(number, FAR) if monotone else FAR for number in gains})
         self._ends = ends
         self._masks = [
@@ -43,6 +46,9 @@ class Promise:
                 if gain > 0 and (not monotone or latest.get(n, FAR) >= end)
             )
             for end in ends
+        ]
+        self._in_time = [
+            sum(1 << n for n in gains if not monotone or latest.get(n, FAR) >= end) for end in ends
         ]
         self._even = len(set(self._gains.values())) == 1 and self._single
         self._gain = max(self._gains.values(), default=0)
@@ -54,6 +60,18 @@ class Promise:
             self._single = False
         for number in bits(hop.bits):
             gains[number] = max(gains.get(number, 0), hop.gain)
+
+    def enough(self, cut: int, used: int, low: int, need: int | None) -> bool:
+        """False if no completion from a state at ``cut`` with numbers from ``low`` on gains ``need``, or if
+        fewer values are unused and not too late than must still be taken.
+        """
+        if need is not None and self.most(cut, used, low) < need:
+            return False
+        still = self._open[cut]
+        if not still:
+            return True
+        at = bisect_left(self._ends, low) if cut else 0
+        return at < len(self._ends) and (self._in_time[at] & ~used).bit_count() >= still
 
     def most(self, cut: int, used: int, low: int) -> int:
         """No completion gains more from a state at ``cut`` whose numbers are ``low`` or later."""

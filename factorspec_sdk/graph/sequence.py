@@ -6,10 +6,11 @@ be completed, are a union of intervals::
 
     live(state) = ∪ over hops to states s': {number : some number that follows it is live in s'}
 
-Without an objective, live sets are made on demand and stop once they hold every number. With one:
+Without an objective, live sets are made on demand and stop once they hold every number. With one, or where
+nearly all values of the ``all_different`` have to be taken (a day of mandatory activities):
 
-1. forward: reachable states with the least interval that holds their numbers; a state is dropped where even
-   the values that can still be taken in time cannot make up for what a first, greedy pass gained;
+1. forward: reachable states with the least interval that holds their numbers; a state is dropped where the
+   values that can still be taken in time are too few, or cannot make up for what a first, greedy pass gained;
 2. backward: live sets of the states that are left, from those ends that gained enough.
 
 Between cuts nothing is kept: a slot inside an item is opened through the ways from there to the next cut.
@@ -65,7 +66,7 @@ class SequenceSearch:
         self.exact = True
         self._segments = Segments(layers, value, wide)
         self._size = len(layers)
-        self._by_need = value is not None
+        self._by_need = value is not None or self._segments.cuts.nearly_all
         self._need = 0
         self._live: list[dict[Key, Spans]] = [{} for _ in range(self._size)]
         self._steps_at: list[dict[tuple[Condition, Terms], list[Step]]] = [{} for _ in self.slots]
@@ -308,7 +309,7 @@ class SequenceSearch:
             terms = self._segments.cuts.terms[cut]
             for key, (low, high) in at.pop(cut, {}).items():
                 local, used, gain = key
-                if floor is not None and gain + promise.most(cut, used, low) < floor:
+                if not promise.enough(cut, used, low, None if floor is None else floor - gain):
                     continue
                 edges: list[tuple[Clamp, int, Key]] = []
                 hops = self._segments.hops(cut, local, terms)

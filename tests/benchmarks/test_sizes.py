@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import sizes_enum_5000, sizes_roster
+from tests.benchmarks import sizes_day_plan, sizes_enum_5000, sizes_roster
 from tests.benchmarks.invoices import RATES, check
 from tests.benchmarks.size_case import SizeCase
 from tests.benchmarks.sizes import case_named, names
@@ -65,3 +65,19 @@ def test_the_checker_of_rosters_finds_gaps_and_tired_people() -> None:
     uncovered = {"people": [{"days": ["off"] * 14} for _ in range(30)]}
     assert "day 0: 0 people in the night shift" in sizes_roster.check(uncovered)
     assert sizes_roster.check({"people": people[1:]}) != []
+
+
+def test_the_checkers_of_the_day_find_what_cannot_be_done() -> None:
+    plan = sizes_day_plan.day(count=4)
+    one, two = plan.activities[0], plan.activities[1]
+    at = {
+        name: plan.activities[k].first for k, name in enumerate(("task_00", "task_01", "task_02", "task_03"))
+    }
+    late = {**at, "task_00": one.last + 1}
+    assert f"{one.name} at {one.last + 1}" in sizes_day_plan.check_starts(plan, late)
+    clash = [(one, one.first), (two, one.first + 1)]
+    assert any("too soon after" in problem for problem in sizes_day_plan.check(plan, clash))
+    backwards = {"stops": [{"activity": two.name, "start": 9}, {"activity": one.name, "start": 8}]}
+    problems = sizes_day_plan.check_order(plan, backwards)
+    assert problems[0] == "not in the order of time"
+    assert "not every activity once" in problems

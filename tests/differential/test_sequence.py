@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -76,3 +77,50 @@ def accepted(doc: Json) -> bool:
     except DocumentError:
         return False
     return True
+
+
+def mandatory(seed: int) -> Json:
+    """Three activities that must all be done, in the order of time, with windows, ways and an origin."""
+    rng = random.Random(seed)
+    names, places = ["a", "b", "c"], ["x", "y"]
+    span = 2
+    item = {
+        "type": "object",
+        "properties": {"what": {"enum": names}, "at": {"type": "integer", "minimum": 0, "maximum": span}},
+        "required": ["what", "at"],
+    }
+
+    def look_up(table: str) -> Json:
+        return {"op": "lookup", "table": table, "key": [{"ref": "t.what"}]}
+
+    task = {
+        "in": "$.l",
+        "as": "t",
+        "start": {"ref": "t.at"},
+        "duration": look_up("long"),
+        "place": look_up("where"),
+    }
+    early = {"op": "ge", "args": [{"ref": "t.at"}, look_up("opens")]}
+    relations: list[Json] = [
+        {"name": "once", "kind": "all_different", "over": ["$.l[*].what"]},
+        {"name": "apart", "kind": "no_overlap", "tasks": [task], "travel": "ways", "in_order": True},
+        {"name": "open", "kind": "slide", "over": "$.l", "as": ["t"], "expr": early},
+    ]
+    if rng.random() < 0.4:
+        relations[1]["from"] = {"time": {"const": rng.randint(0, 1)}, "place": {"const": rng.choice(places)}}
+    tables = {
+        "long": [[name, rng.choice([0, 0, 1, 1, 2])] for name in names],
+        "where": [[name, rng.choice(places)] for name in names],
+        "opens": [[name, rng.randint(0, 1)] for name in names],
+        "ways": [["x", "y", rng.choice([0, 1, 2])], ["y", "x", rng.choice([0, 1])]],
+    }
+    least = rng.choice([2, 3, 3])
+    listed = {"type": "array", "items": item, "minItems": least, "maxItems": 3}
+    vendor = {"version": 1, "relations": relations, "tables": tables}
+    return {"type": "object", "properties": {"l": listed}, "required": ["l"], "x-factorspec": vendor}
+
+
+def test_days_of_mandatory_activities_equal_brute_force(made: Counter[str]) -> None:
+    for seed in range(20):
+        compare_with_brute_force(mandatory(seed))
+    assert made["SequenceSearch"] >= 8
