@@ -27,6 +27,7 @@ from factorspec_sdk.graph.components import Component, OverBudget, TooWide
 from factorspec_sdk.graph.conflict import minimal_conflict
 from factorspec_sdk.graph.contracted import Contracted
 from factorspec_sdk.graph.costs import ProgramCosts
+from factorspec_sdk.graph.cp.backed import BackedSearch
 from factorspec_sdk.graph.cp.conflict import conflict_by_cp_sat
 from factorspec_sdk.graph.cp.tier import by_cp_sat
 from factorspec_sdk.graph.dependents import contract
@@ -45,7 +46,6 @@ from factorspec_sdk.graph.objective import (
     lower_objective,
 )
 from factorspec_sdk.graph.program import Program
-from factorspec_sdk.graph.search import Search
 from factorspec_sdk.graph.sequence import NoSequence, SequenceSearch
 from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.tighten import tightened_lengths
@@ -263,7 +263,7 @@ def _searched(
     try:
         if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
             raise TooWide
-        search = Search(layers, step_budget)
+        search = BackedSearch(layers, step_budget, unrolled)
         return search, search.is_satisfiable()
     except OverBudget as cut:
         return by_cp_sat(layers, unrolled, cut)

@@ -24,6 +24,8 @@ from factorspec_sdk.errors import Problem, TooLarge
 from factorspec_sdk.fields.domains import CodeType, Scalar
 from factorspec_sdk.graph.best import BestSearch, Optimum
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
+from factorspec_sdk.graph.cp.optimum import optimum_by_cp_sat
+from factorspec_sdk.graph.cp.tier import by_cp_sat
 from factorspec_sdk.graph.factors import Factor, Group, Origin
 from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.sequence import NoSequence, SequenceSearch
@@ -35,6 +37,9 @@ from factorspec_sdk.relations.objective import Goal, shown_number
 
 #: domains up to this size may be searched value by value
 MAX_ENUMERATED = 20_000
+
+#: below any number that CP-SAT takes
+LEAST_BY_CP_SAT = -(1 << 50)
 
 
 class Contradiction(Exception):
@@ -154,18 +159,49 @@ class Optimiser:
             found_wide = self._as_sequence(group, layers, part, level) or self._by_sets(group, part, level)
             if found_wide is not None:
                 return found_wide
-        if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
-            raise TooWide
+        try:
+            if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
+                raise TooWide
+            return self._by_search(layers, group, part, level, step_budget, last=last)
+        except OverBudget as cut:
+            return self._by_cp_sat(group, part, level, cut)
+
+    def _by_search(
+        self, layers: Layers, group: Group, part: ValueNode, level: Level, step_budget: int, *, last: bool
+    ) -> tuple[Optimum, Component, Group]:
+        """By the own search; where that leaves the optimum open, by CP-SAT if it does better."""
         search = BestSearch(layers, part, step_budget)
         if not search.is_satisfiable():
             raise Contradiction
         found = search.optimum()
-        if not found.proven and not level.goal.best_bound:
-            raise _unproven(level, found)
+        if not found.proven:
+            try:
+                return self._by_cp_sat(group, part, level, OverBudget())
+            except OverBudget:
+                if not level.goal.best_bound:
+                    raise _unproven(level, found) from None
         need = None if found.best is None else found.best - level.goal.gap
         if last:
             search.restrict(need)
         return found, search, _restricted(group, part, need, level)
+
+    def _by_cp_sat(
+        self, group: Group, part: ValueNode, level: Level, cut: OverBudget
+    ) -> tuple[Optimum, Component, Group]:
+        """By CP-SAT, which takes the component as well; ``cut``: why the own search does not."""
+        least = LEAST_BY_CP_SAT if part.lo is None else part.lo
+        numbers = _restricted(group, part, least, level)  # the solutions that have a value
+        found = optimum_by_cp_sat(numbers, self.unrolled, part)
+        if found is None:
+            found = Optimum(None, None)
+        elif not found.proven and not level.goal.best_bound:
+            raise _unproven(level, found)
+        need = None if found.best is None else found.best - level.goal.gap
+        restricted = _restricted(group, part, need, level)
+        component, satisfiable = by_cp_sat(Layers(restricted, self.unrolled, self.store), self.unrolled, cut)
+        if not satisfiable:
+            raise Contradiction
+        return found, component, restricted
 
     def _as_sequence(
         self, group: Group, layers: Layers, part: ValueNode, level: Level

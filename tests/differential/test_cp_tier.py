@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
-from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.decoding import opening
 from factorspec_sdk.graph import compile as compiling
-from factorspec_sdk.graph.components import Component, OverBudget
+from factorspec_sdk.graph.components import OverBudget
 from factorspec_sdk.graph.cp import component as tier
-from factorspec_sdk.graph.cp.tier import by_cp_sat
-from factorspec_sdk.graph.factors import Group
-from factorspec_sdk.graph.layers import Layers
-from factorspec_sdk.graph.unroll import Unrolled
+from factorspec_sdk.graph.cp.backed import BackedSearch
+from factorspec_sdk.graph.layers import LayerState
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
+from factorspec_sdk.wire import parse_document
 from tests.differential.generate import document
+from tests.differential.large import by_cp_sat_alone, only_cp_sat
 from tests.differential.test_feasibility import PAIRS, compare_with_brute_force
+from tests.differential.test_objective import check_certificates, with_objective
 from tests.differential.test_tokens import TOKENIZER, check_limit, check_masks, compiled_with_trie
-
-
-def forced(
-    unrolled: Unrolled, store: NodeStore, budget: int, group: Group, wide: int = 0
-) -> tuple[Component, bool]:
-    """``make_component`` without the tiers before CP-SAT."""
-    return by_cp_sat(Layers(group, unrolled, store), unrolled, OverBudget())
 
 
 @pytest.mark.parametrize("listed", [256, 1], ids=["listed", "asked between bounds"])
@@ -34,7 +28,7 @@ def forced(
 def test_feasible_values_equal_brute_force_on_mixed_specs(
     block: int, listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "make_component", forced)
+    monkeypatch.setattr(compiling, "make_component", by_cp_sat_alone)
     monkeypatch.setattr(tier, "LISTED", listed)
     compared = sum(compare_with_brute_force(document(930_000 + block * 25 + n, None, 150)) for n in range(25))
     assert compared > 150
@@ -44,14 +38,14 @@ def test_feasible_values_equal_brute_force_on_mixed_specs(
 def test_feasible_values_equal_brute_force_for_every_pair_of_kinds(
     pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "make_component", forced)
+    monkeypatch.setattr(compiling, "make_component", by_cp_sat_alone)
     for seed in range(3):
         compare_with_brute_force(document(940_000 + seed * 1000 + PAIRS.index(pair), pair, 100))
 
 
 def test_masks_and_limits_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens: every node of the trie of all records, and every token limit; numbers digit by digit."""
-    monkeypatch.setattr(compiling, "make_component", forced)
+    monkeypatch.setattr(compiling, "make_component", by_cp_sat_alone)
     monkeypatch.setattr(tier, "LISTED", 1)
     monkeypatch.setattr(opening, "_LISTED_INTEGERS", 1)
     rng, canonical = random.Random(5), Canonical(vocabulary_like(TOKENIZER))
@@ -65,3 +59,45 @@ def test_masks_and_limits_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> 
                 for limit in range(max(0, trie.shortest - 2), trie.longest + 2):
                     check_limit(decoder, trie, limit, rng)
     assert seen > 300
+
+
+def test_values_that_the_search_leaves_undecided_are_asked_of_cp_sat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a record is begun, the search has no step left."""
+    asked = 0
+    plain = BackedSearch._asked
+
+    def counted(self: BackedSearch, *arguments: Any) -> tuple[int, bool]:
+        nonlocal asked
+        asked += 1
+        return plain(self, *arguments)
+
+    class Spent(BackedSearch):
+        spent = False
+
+        def is_satisfiable(self) -> bool:
+            satisfiable = super().is_satisfiable()
+            self.spent = True
+            return satisfiable
+
+        def _is_live(self, layer: int, state: LayerState, limit: int) -> bool:
+            if self.spent:
+                raise OverBudget
+            return super()._is_live(layer, state, limit)
+
+    monkeypatch.setattr(BackedSearch, "_asked", counted)
+    monkeypatch.setattr(compiling, "BackedSearch", Spent)
+    for n in range(120):
+        compare_with_brute_force(document(960_000 + n, None, 100))
+    assert asked > 60
+
+
+def test_optima_equal_brute_force() -> None:
+    seen = 0
+    with only_cp_sat():
+        for n in range(60):
+            doc = with_objective(970_000 + n, 1 + n % 2)
+            if doc is not None:
+                seen += 1
+                compare_with_brute_force(doc)
+                check_certificates(parse_document(doc))
+    assert seen > 20

@@ -9,6 +9,8 @@
     families.py     the table of encoders
     solving.py      questions: a solution, an optimum, within a deterministic time
     component.py    a component of the factor graph by questions; tier.py the way to it
+    backed.py       the own search, with single questions asked of CP-SAT
+    optimum.py      the best value of a component
     conflict.py     relations that contradict each other
 
 OR-Tools is imported when the first model is made: it takes a quarter of a second, and is an optional extra.
