@@ -37,6 +37,7 @@ from factorspec_sdk.errors import (
 from factorspec_sdk.records import (
     AsNumber,
     Between,
+    Bundle,
     Condition,
     Declaration,
     In,
@@ -45,9 +46,11 @@ from factorspec_sdk.records import (
     abs_,
     all_different,
     all_equal,
+    all_of,
     as_a,
     bind,
     both,
+    cardinality,
     check,
     circuit,
     const,
@@ -60,9 +63,11 @@ from factorspec_sdk.records import (
     element,
     eq,
     every,
+    follows,
     ge,
     gt,
     hours,
+    iff,
     implies,
     intension,
     is_a,
@@ -92,7 +97,9 @@ from factorspec_sdk.records import (
     ordered,
     param,
     permutation_of,
+    precedence,
     quotient,
+    regular,
     relation,
     rounded,
     same_length,
@@ -123,9 +130,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "member_of",
-    "minimum", "ordered", "permutation_of", "same_length", "slide", "subset_of", "substring_of", "sum_of",
-    "table",
+    "all_different", "all_equal", "cardinality", "count", "element", "follows", "iff", "implies", "intension",
+    "maximum", "member_of", "minimum", "ordered", "permutation_of", "precedence", "regular", "same_length",
+    "slide", "subset_of", "substring_of", "sum_of", "table",
+    # kinds of one's own
+    "all_of", "Bundle",
     # scheduling kinds, and what they are made of
     "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields

@@ -6,6 +6,7 @@ from factorspec_sdk.records.aggregates import (
     either,
     elapsed,
     every,
+    iff,
     implies,
     is_in,
     is_row,
@@ -19,6 +20,7 @@ from factorspec_sdk.records.aggregates import (
 )  # fmt: skip
 from factorspec_sdk.records.binding import bind
 from factorspec_sdk.records.branches import as_a, is_a
+from factorspec_sdk.records.bundle import Bundle, all_of
 from factorspec_sdk.records.checking import check
 from factorspec_sdk.records.decimal_fields import AsNumber
 from factorspec_sdk.records.declarations import Condition, Declaration, const
@@ -55,10 +57,14 @@ from factorspec_sdk.records.presence import is_null, is_present, length
 from factorspec_sdk.records.scheduling import look_up, since, task
 from factorspec_sdk.records.value_decorators import (
     all_equal,
+    cardinality,
+    follows,
     maximum,
     member_of,
     minimum,
     permutation_of,
+    precedence,
+    regular,
     same_length,
     subset_of,
 )
@@ -66,9 +72,11 @@ from factorspec_sdk.relations.checking import Verdict
 
 __all__ = [
     # class decorators, one per kind
-    "all_different", "all_equal", "count", "element", "implies", "intension", "maximum", "member_of",
-    "minimum", "ordered", "permutation_of", "same_length", "slide", "subset_of", "substring_of", "sum_of",
-    "table",
+    "all_different", "all_equal", "cardinality", "count", "element", "follows", "iff", "implies", "intension",
+    "maximum", "member_of", "minimum", "ordered", "permutation_of", "precedence", "regular", "same_length",
+    "slide", "subset_of", "substring_of", "sum_of", "table",
+    # kinds of one's own
+    "all_of", "Bundle",
     # scheduling kinds, and what they are made of
     "circuit", "cumulative", "no_overlap", "task", "since", "look_up",
     # conditions on single fields

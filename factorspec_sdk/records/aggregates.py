@@ -15,7 +15,7 @@ from factorspec_sdk.records.declarations import Condition
 from factorspec_sdk.records.folds import fold, only_if
 from factorspec_sdk.records.given import SymbolicTable, member, values_of
 from factorspec_sdk.records.symbols import recorded, term_of
-from factorspec_sdk.records.terms import absolute, constant, contained, extreme, logic
+from factorspec_sdk.records.terms import LogicName, absolute, combination, constant, contained, extreme
 from factorspec_sdk.records.tracing import is_symbolic, trace_of
 
 T = TypeVar("T")
@@ -108,13 +108,36 @@ def both(*conditions: Any, name: str | None = None, why: str | None = None, enfo
 
 @overload
 def either(
+    *conditions: Condition,
+    exactly_one: bool = False,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Condition: ...
+@overload
+def either(*conditions: bool, exactly_one: bool = False) -> bool: ...
+def either(
+    *conditions: Any,
+    exactly_one: bool = False,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Any:
+    """At least one of the conditions holds, or ``exactly_one`` does."""
+    if exactly_one:
+        return _logic("one", conditions, name, why, enforce, lambda found: sum(map(bool, found)) == 1)
+    return _logic("or", conditions, name, why, enforce, any)
+
+
+@overload
+def iff(
     *conditions: Condition, name: str | None = None, why: str | None = None, enforce: bool = True
 ) -> Condition: ...
 @overload
-def either(*conditions: bool) -> bool: ...
-def either(*conditions: Any, name: str | None = None, why: str | None = None, enforce: bool = True) -> Any:
-    """At least one of the conditions holds."""
-    return _logic("or", conditions, name, why, enforce, any)
+def iff(*conditions: bool) -> bool: ...
+def iff(*conditions: Any, name: str | None = None, why: str | None = None, enforce: bool = True) -> Any:
+    """The conditions (two or more) all hold, or none of them does."""
+    return _logic("iff", conditions, name, why, enforce, lambda found: len(set(map(bool, found))) == 1)
 
 
 @overload
@@ -186,7 +209,7 @@ def elapsed(start: T, end: T) -> int:
 
 
 def _logic(
-    op: Literal["and", "or", "not", "implies"],
+    op: LogicName,
     parts: Sequence[Any],
     name: str | None,
     why: str | None,
@@ -195,7 +218,7 @@ def _logic(
 ) -> Any:
     trace = trace_of(*parts)
     if trace is not None:
-        return recorded(trace, lambda: logic(op, [term_of(part, trace) for part in parts]))
+        return recorded(trace, lambda: combination(op, [term_of(part, trace) for part in parts]))
     if any(isinstance(part, Condition) for part in parts):
         from factorspec_sdk.records.conditions import as_condition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 from factorspec_sdk.fields.domains import typed_key
 from factorspec_sdk.records.declarations import Condition, Literally, Scope, Side
@@ -12,13 +12,14 @@ from factorspec_sdk.records.moments import Constant, scalar_of
 from factorspec_sdk.records.parameters import InlineTable, Param, ParamConsts, ParamTable, Rows, Template
 from factorspec_sdk.records.terms import (
     ComparisonName,
+    LogicName,
     Term,
     TermError,
     check_cell,
+    combination,
     compare,
     constant,
     contained,
-    logic,
 )
 
 _SIGNS = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
@@ -182,11 +183,11 @@ def inline_rows(rows: object, width: int) -> Rows:
 
 
 class Logic(Condition):
-    """Conditions joined by and, or, not, or an implication."""
+    """Conditions joined by and, or, not, an implication, "all or none" (iff), "exactly one" (one)."""
 
     def __init__(
         self,
-        op: Literal["and", "or", "not", "implies"],
+        op: LogicName,
         parts: Sequence[Condition],
         name: str | None,
         why: str | None,
@@ -194,30 +195,51 @@ class Logic(Condition):
         enforce: bool,
     ) -> None:
         super().__init__(name, why, enforce=enforce)
-        self.op: Literal["and", "or", "not", "implies"] = op
+        self.op: LogicName = op
         self.parts = tuple(parts)
 
     @property
     def default_name(self) -> str:
         names = [part.name or part.default_name for part in self.parts]
-        if self.op == "implies":
-            return f"if {names[0]} then {names[1]}"
-        return f"not ({names[0]})" if self.op == "not" else f" {self.op} ".join(names)
+        match self.op:
+            case "implies":
+                return f"if {names[0]} then {names[1]}"
+            case "not":
+                return f"not ({names[0]})"
+            case "iff":
+                return " if and only if ".join(names)
+            case "one":
+                return f"exactly one of: {', '.join(names)}"
+            case _:
+                return f" {self.op} ".join(names)
 
     def term(self, scope: Scope) -> Term | None:
+        terms = self._terms(scope)
+        return (
+            None if terms is None else scope.attempt(self.default_name, lambda: combination(self.op, terms))
+        )
+
+    def _terms(self, scope: Scope) -> list[Term] | None:
         terms = [part.term(scope) for part in self.parts]
         known = [term for term in terms if term is not None]
-        if len(known) < len(terms):
-            return None
-        return scope.attempt(self.default_name, lambda: logic(self.op, known))
+        return known if len(known) == len(terms) else None
 
     def build(self, scope: Scope) -> dict[str, Template] | None:
-        if self.op != "implies":
+        if self.op in ("and", "not"):
             return super().build(scope)
-        terms = [part.term(scope) for part in self.parts]
-        if terms[0] is None or terms[1] is None:
+        terms = self._terms(scope)
+        if terms is None or self.term(scope) is None:
             return None
-        return {"kind": "implies", "if": terms[0].template, "then": terms[1].template}
+        parts: list[Template] = [term.template for term in terms]
+        match self.op:
+            case "implies":
+                return {"kind": "implies", "if": parts[0], "then": parts[1]}
+            case "iff":
+                return {"kind": "iff", "conditions": parts}
+            case "one":
+                return {"kind": "either", "conditions": parts, "exactly_one": True}
+            case _:
+                return {"kind": "either", "conditions": parts}
 
 
 def side_text(side: object) -> str:

@@ -22,6 +22,8 @@ from factorspec_sdk.records.shapes import ScalarShape
 ComparisonName = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 ArithmeticName = Literal["add", "sub", "mul", "mod"]
 
+LogicName = Literal["and", "or", "not", "implies", "iff", "one"]
+
 _SIGNS = {
     "eq": "=",
     "ne": "≠",
@@ -191,6 +193,26 @@ def logic(op: Literal["and", "or", "not", "implies"], terms: Sequence[Term]) -> 
         assert isinstance(args, list)
         flat.extend(args)
     return Term({"op": op, "args": flat}, "bool", f"not {text}" if op == "not" else text, binders=binders)
+
+
+def combination(op: LogicName, terms: Sequence[Term]) -> Term:
+    """Like ``logic``, also "all or none" (iff) and "exactly one" (one), which are made of the others."""
+    if op == "iff":
+        found = logic("implies", [logic("or", terms), logic("and", terms)])
+        return replace(found, text=" if and only if ".join(term.text for term in terms))
+    if op == "one":
+        found = logic("and", [logic("or", terms), *_at_most_one(terms)])
+        return replace(found, text=f"exactly one of {', '.join(term.text for term in terms)}")
+    return logic(op, terms)
+
+
+def _at_most_one(terms: Sequence[Term]) -> list[Term]:
+    """Not one of the first half and one of the second, nor two of either. O(n log n) parts."""
+    if len(terms) < 2:
+        return []
+    halves = terms[: len(terms) // 2], terms[len(terms) // 2 :]
+    apart = logic("not", [logic("and", [logic("or", half) for half in halves])])
+    return [apart, *_at_most_one(halves[0]), *_at_most_one(halves[1])]
 
 
 def contained(subject: Term, values: Sequence[Term]) -> Term:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 
 from factorspec_sdk.records.declarations import Condition, Declaration, Side
 from factorspec_sdk.records.decorators import one_comparison
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param
+from factorspec_sdk.records.sequence_kinds import (
+    Cardinality,
+    Precedence,
+    Regular,
+    State,
+    Times,
+    Transition,
+    successions,
+)
 from factorspec_sdk.records.value_kinds import AllEqual, Extremum, Occurring, PermutationOf, SameLength
 
 
@@ -108,3 +117,64 @@ def permutation_of(
     ``permutation_of("steps[*].number", start=1)``.
     """
     return PermutationOf(paths, values, of, start, name, why, enforce=enforce)
+
+
+def cardinality(
+    *paths: str,
+    times: Mapping[Constant, Times],
+    closed: bool = False,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """How often values occur: ``cardinality("days[*].shift", times={"night": 2, "off": (1, None)})``.
+
+    A number is exact, a pair is (least, most), and None no bound. ``closed``: no other values. Null does not
+    count.
+    """
+    return Cardinality(paths, times, name, why, closed=closed, enforce=enforce)
+
+
+def precedence(
+    *paths: str,
+    values: Iterable[Constant] | Param,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """Values are first used in this order: ``precedence("seats[*].table", values=[1, 2, 3])``."""
+    return Precedence(paths, values, name, why, enforce=enforce)
+
+
+def regular(
+    *paths: str,
+    transitions: Iterable[Transition] | Param,
+    start: State,
+    final: Iterable[State],
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """The values are a word of a finite automaton, given as (state, value, next state). Null is skipped.
+
+    See ``follows`` where the state is the last value.
+    """
+    return Regular(paths, transitions, start, final, name, why, enforce=enforce)
+
+
+def follows(
+    *paths: str,
+    after: Mapping[Constant, Iterable[Constant]],
+    first: Iterable[Constant] | None = None,
+    last: Iterable[Constant] | None = None,
+    name: str | None = None,
+    why: str | None = None,
+    enforce: bool = True,
+) -> Declaration:
+    """What may come after each value: ``follows("log[*].state", after={"new": ["open"], "open": ["done"]})``.
+
+    ``first`` and ``last``: what the values may begin and end with, else any. Null ones are skipped.
+    """
+    transitions, final = successions(after, first, last)
+    found = name if name is not None else f"{', '.join(paths)}: what may follow"
+    return Regular(paths, transitions, "start", final, found, why, enforce=enforce)

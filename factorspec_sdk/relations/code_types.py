@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from factorspec_sdk.automata.nodes import SlotValue, ValueNode
 from factorspec_sdk.automata.values import Choose
 from factorspec_sdk.fields.decimals import decimal_type, is_decimal, places_of
-from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, moment_of, spelled_type
+from factorspec_sdk.fields.domains import CodeType, Domain, Scalar, encode_scalar, moment_of, spelled_type
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
     EXTREMES,
@@ -62,6 +62,12 @@ def common_type(types: Iterable[CodeType | None]) -> CodeType | None:
     if any(is_decimal(found) for found in known):
         return decimal_type(max(places_of(found) or 0 for found in known))
     return next((found for found in known if moment_of(found) is not None), None)
+
+
+def domains_type(domains: Iterable[Domain]) -> CodeType | None:
+    """The type of all values of some fields, None where it is mixed."""
+    kinds = {domain.code_type for domain in domains}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def constant_code(const: Const, kind: CodeType | None) -> Scalar:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from factorspec_sdk.automata.values import extreme
-from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.relations.arithmetic import extreme_of
 from factorspec_sdk.relations.base import PathText, RelationBase
+from factorspec_sdk.relations.code_types import domains_type
 from factorspec_sdk.relations.evaluate import Truth, compare, value_of
 from factorspec_sdk.relations.expressions import Comparison, Expr
 from factorspec_sdk.relations.view import Quantity, View, quantity
@@ -48,8 +48,7 @@ class Extremum(RelationBase):
     def lower(self, lowering: Lowering) -> Iterable[Condition]:
         leaves = {leaf.slot: leaf for path in self.over for leaf in lowering.leaves(path)}
         values = [lowering.leaf(leaves[slot]) for slot in sorted(leaves)]
-        kinds: set[CodeType | None] = {leaf.domain.code_type for leaf in leaves.values()}
-        kind = kinds.pop() if len(kinds) == 1 else None
+        kind = domains_type(leaf.domain for leaf in leaves.values())
         return [
             lowering.comparison_with(self.op, extreme(lowering.store, self.sign, values), kind, self.value)
         ]

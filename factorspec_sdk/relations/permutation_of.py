@@ -13,7 +13,7 @@ from factorspec_sdk.automata.linear import compare
 from factorspec_sdk.automata.reading import reading
 from factorspec_sdk.fields.domains import typed_key
 from factorspec_sdk.relations.base import PathText, RelationBase
-from factorspec_sdk.relations.code_types import constant_code
+from factorspec_sdk.relations.code_types import constant_code, domains_type
 from factorspec_sdk.relations.evaluate import Truth, constant
 from factorspec_sdk.relations.expressions import Const
 from factorspec_sdk.relations.lower_counts import num_values
@@ -51,8 +51,7 @@ class PermutationOf(RelationBase):
         store, reads = lowering.store, lowering.reads(self.over)
         if self.start is not None:
             return [reading(store, Consecutive(reads, self.start))]
-        kinds = {domain.code_type for _, domain, _ in reads}
-        kind = kinds.pop() if len(kinds) == 1 else None
+        kind = domains_type(domain for _, domain, _ in reads)
         codes = (constant_code(c, kind) for c in self.values or ())
         keys = [typed_key(code) for code in codes if code is not None]
         found = [reading(store, Balance(reads, lowering.reads(self.of or ()), keys))]

@@ -12,10 +12,13 @@ from typing import Any
 from factorspec_sdk.relations import (
     AllDifferent,
     AllEqual,
+    Cardinality,
     Circuit,
     Count,
     Cumulative,
+    Either,
     Element,
+    Iff,
     Implies,
     Intension,
     Maximum,
@@ -24,6 +27,8 @@ from factorspec_sdk.relations import (
     NoOverlap,
     Ordered,
     PermutationOf,
+    Precedence,
+    Regular,
     Relation,
     SameLength,
     Slide,
@@ -36,6 +41,7 @@ from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.expressions import roots
 from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.branches import first_relation
+from factorspec_sdk.wire.check_sequences import check_cardinality, check_precedence, check_regular
 from factorspec_sdk.wire.check_tasks import check_circuit, check_cumulative, check_no_overlap
 from factorspec_sdk.wire.check_texts import check_substring_of
 from factorspec_sdk.wire.check_values import (
@@ -155,6 +161,11 @@ def _intension(relation: Intension, scope: Scope, place: str) -> None:
     condition(relation.expr, scope, pointer(place, "expr"))
 
 
+def _conditions(relation: Either | Iff, scope: Scope, place: str) -> None:
+    for at, part in enumerate(relation.conditions):
+        condition(part, scope, pointer(place, "conditions", at))
+
+
 def _implies(relation: Implies, scope: Scope, place: str) -> None:
     condition(relation.condition, scope, pointer(place, "if"))
     condition(relation.consequence, scope, pointer(place, "then"))
@@ -206,10 +217,13 @@ def _slide(relation: Slide, scope: Scope, place: str) -> None:
 _CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
     AllDifferent: _all_different,
     AllEqual: check_all_equal,
+    Cardinality: check_cardinality,
     Circuit: check_circuit,
     Count: _count,
     Cumulative: check_cumulative,
+    Either: _conditions,
     Element: _element,
+    Iff: _conditions,
     Implies: _implies,
     Intension: _intension,
     Maximum: check_extremum,
@@ -218,6 +232,8 @@ _CHECKS: Mapping[type[RelationBase], Callable[[Any, Scope, str], None]] = {
     NoOverlap: check_no_overlap,
     Ordered: _ordered,
     PermutationOf: check_permutation,
+    Precedence: check_precedence,
+    Regular: check_regular,
     SameLength: check_same_length,
     Slide: _slide,
     SubstringOf: check_substring_of,

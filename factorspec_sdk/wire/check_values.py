@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factorspec_sdk.relations import AllEqual, Maximum, MemberOf, Minimum, PermutationOf, SameLength, SubsetOf
+from factorspec_sdk.relations.expressions import Const
 from factorspec_sdk.wire.places import Scope
 from factorspec_sdk.wire.problems import pointer
 from factorspec_sdk.wire.type_sets import may_equal, names_of, one_scale
@@ -90,11 +91,16 @@ def check_permutation(relation: PermutationOf, scope: Scope, place: str) -> None
     if relation.of is not None:
         below = pointer(place, "of")
         _same_type(found, one_type(relation.of, scope, below), scope, below)
-    for at, const in enumerate(relation.values or ()):
-        below = pointer(place, "values", at)
+    check_constants(found, relation.values or (), scope, pointer(place, "values"))
+
+
+def check_constants(found: Type, values: Sequence[Const], scope: Scope, place: str) -> None:
+    """Constants that fields of a type may take; null is none of them, since null fields are left out."""
+    for at, const in enumerate(values):
+        below = pointer(place, at)
         check_comparison("eq", found, const_type(const, scope, below), scope, below)
         if const.const is None:
-            scope.problems.add(below, "null is no value of a permutation", hint="leave it out")
+            scope.problems.add(below, "null does not count here", hint="leave it out")
 
 
 def one_type(paths: Sequence[str], scope: Scope, place: str) -> Type:

@@ -21,7 +21,7 @@ _EXPRESSIONS = frozenset(
     {"expr", "value", "index", "if", "then", "body", "where", "arg"}
     | {"start", "end", "duration", "place", "time", "demand", "capacity"}
 )
-_EXPRESSION_LISTS = frozenset({"args", "key"})
+_EXPRESSION_LISTS = frozenset({"args", "key", "conditions"})
 _OPS: frozenset[str] = frozenset(
     {
         *get_args(OpName),
@@ -155,7 +155,8 @@ def _note(
         case "factorspec_expression":
             _no_expression(found, below, problems)
         case "too_short" | "string_too_short":
-            problems.add(below, "this is empty", found)
+            least = error.get("ctx", {}).get("min_length", 1)
+            problems.add(below, "this is empty" if least == 1 else f"at least {least} are needed", found)
         case "too_long" | "string_too_long":
             problems.add(below, f"longer than {error.get('ctx', {}).get('max_length')}", found)
         case _:

@@ -126,7 +126,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (op("least"), "least takes at least 1"),
     (op("quotient", A, B), "'mode' is missing"),
     (op("quotient", A, B, mode="up"), "must be 'floor', 'ceiling', 'half_up' or 'half_even'"),
-    (op("quotient", A, mode="floor"), "this is empty"),
+    (op("quotient", A, mode="floor"), "at least 2 are needed"),
     (op("quotient", A, B, A, mode="floor"), "longer than 2"),
     (op("quotient", DAY, B, mode="floor"), "quotient takes numbers, this is a date"),
     (op("mod", DAY, B), "mod takes numbers, this is a date"),

@@ -14,7 +14,7 @@ from factorspec_sdk.graph.compile import CompiledSpec
 from factorspec_sdk.graph.program import Branch, End, Literal, Value
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.checking import check_relation
-from factorspec_sdk.relations.view import View
+from factorspec_sdk.relations.view import Tables, View
 from tests.graph.documents import compiled, feasible, integer
 
 Json = dict[str, Any]
@@ -214,6 +214,91 @@ def test_a_field_named_twice_is_no_permutation() -> None:
     assert feasible(spec, 3) == [[3], [0]]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["a", "b", "b", None], "holds"),
+        (["b", "b", "a", "c"], "holds"),
+        (["a", "b"], "broken"),
+        (["a", "a", "b", "b"], "broken"),
+        ([], "broken"),
+    ],
+)
+def test_cardinality_counts_values_that_are_not_null(values: list[Any], expected: str) -> None:
+    occurs = [{"const": "a", "most": 1}, {"const": "b", "least": 2}]
+    relation = {"kind": "cardinality", "over": ["$.l[*]"], "occurs": occurs}
+    assert outcome(relation, {"l": values}) == expected
+    closed = {**relation, "closed": True}
+    assert outcome(closed, {"l": values}) == ("broken" if "c" in values else expected)
+
+
+def test_cardinality_finds_by_counting_that_values_do_not_suffice() -> None:
+    values = [str(number) for number in range(60)]
+    fields = {"l": listed({"enum": values}, 50, 50)}
+    relation = {
+        "kind": "cardinality",
+        "over": ["$.l[*]"],
+        "occurs": [{"const": value, "most": 1} for value in values[:49]],
+        "closed": True,
+    }
+    with pytest.raises(Unsatisfiable, match="r0"):
+        compiled(fields, [relation])
+    relation["occurs"].append({"const": values[50], "most": 1})  # type: ignore[attr-defined]
+    spec = compiled(fields, [relation])
+    assert feasible(spec, *range(49))[49] == [50]
+
+
+def test_precedence_in_the_order_named_against_the_writing_order() -> None:
+    city = {"enum": ["x", "y"]}
+    fields = {"a": city, "b": nullable(city), "c": city}
+    chain = [{"const": "x"}, {"const": "y"}]
+    spec = compiled(fields, [{"kind": "precedence", "over": ["$.c", "$.b", "$.a"], "values": chain}])
+    assert feasible(spec, 1, 2) == [[0, 1], [0, 1, 2], [0]]  # a is y, so x comes first: c, or b after c
+    assert feasible(spec, 0, 1) == [[0, 1], [0, 1, 2], [0]]
+    assert feasible(spec, 0, 2)[2] == [0]
+
+
+def test_regular_skips_null_and_ends_in_a_final_state() -> None:
+    moves = {"t": [["p", "x", "q"], ["q", "y", "p"]]}
+    relation = {"kind": "regular", "over": ["$.l[*]"], "table": "t", "start": "p", "final": ["p"]}
+    spec = compiled({"l": listed(ANY, 3, 3)}, [relation], moves)
+    assert feasible(spec, 0, 1) == [[0, 2], [1, 2], [2]]
+    assert feasible(spec, 2, 0)[2] == [1]
+    adapted = relation_of(relation)
+    assert check_relation(adapted, View({"l": ["x", None, "y"]}, moves)).outcome == "holds"
+    ended = check_relation(adapted, View({"l": ["x", None]}, moves))
+    assert ended.explanation == "the values end in state 'q', but must end in 'p'"
+
+
+def test_a_regular_word_that_cannot_end_is_refused() -> None:
+    moves = {"t": [["p", "x", "q"], ["q", "y", "p"]]}
+    relation = {"kind": "regular", "over": ["$.l[*]"], "table": "t", "start": "p", "final": ["p"]}
+    with pytest.raises(Unsatisfiable, match="r0"):
+        compiled({"l": listed({"enum": ["x", "y"]}, 3, 3)}, [relation], moves)
+
+
+A, B, C = ({"op": "eq", "args": [{"ref": f"$.{name}"}, {"const": 1}]} for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("relation", "record", "expected"),
+    [
+        ({"kind": "iff", "conditions": [A, B, C]}, {"a": 1, "b": 1, "c": 1}, "holds"),
+        ({"kind": "iff", "conditions": [A, B, C]}, {"a": 1, "c": 0}, "broken"),
+        ({"kind": "iff", "conditions": [A, B, C]}, {"a": 1, "b": 1}, "unknown"),
+        ({"kind": "either", "conditions": [A, B]}, {"a": 0, "b": 1}, "holds"),
+        ({"kind": "either", "conditions": [A, B]}, {"a": 1}, "holds"),
+        ({"kind": "either", "conditions": [A, B]}, {"a": 0}, "unknown"),
+        ({"kind": "either", "conditions": [A, B]}, {"a": 0, "b": None}, "broken"),
+        ({"kind": "either", "conditions": [A, B, C], "exactly_one": True}, {"a": 1, "c": 1}, "broken"),
+        ({"kind": "either", "conditions": [A, B, C], "exactly_one": True}, {"a": 1, "c": 0}, "unknown"),
+        ({"kind": "either", "conditions": [A, B, C], "exactly_one": True}, {"a": 1, "b": 0, "c": 0}, "holds"),
+    ],
+)
+def test_conditions_that_are_unknown_break_nothing(relation: Json, record: Json, expected: str) -> None:
+    assert outcome(relation, record) == expected
+
+
 CITIES = {"enum": [f"city {number}" for number in range(5_000)]}
 LARGE: list[tuple[Json, Json]] = [
     ({"l": listed(CITIES, 0, 50)}, {"kind": "all_equal", "over": ["$.l[*]"]}),
@@ -245,11 +330,44 @@ LARGE: list[tuple[Json, Json]] = [
 ]
 
 
+ROTA: list[list[str | int]] = [  # 40,000 transitions
+    [one, f"city {other}", other] for one in range(200) for other in range(200)
+]
+LARGE += [
+    (
+        {"l": listed(CITIES, 50, 50)},
+        {
+            "kind": "cardinality",
+            "over": ["$.l[*]"],
+            "occurs": [{"const": f"city {n}", "least": int(n < 40), "most": 2} for n in range(5_000)],
+        },
+    ),
+    (
+        {"l": listed(CITIES, 0, 50)},
+        {
+            "kind": "cardinality",
+            "over": ["$.l[*]"],
+            "occurs": [{"const": f"city {n}", "most": 1} for n in range(3_000)],
+            "closed": True,
+        },
+    ),
+    (
+        {"l": listed(CITIES, 0, 50)},
+        {"kind": "precedence", "over": ["$.l[*]"], "values": [{"const": f"city {n}"} for n in range(4_000)]},
+    ),
+    (
+        {"l": listed({"enum": [f"city {n}" for n in range(200)]}, 0, 50)},
+        {"kind": "regular", "over": ["$.l[*]"], "table": "rota", "start": 0, "final": [0, 7]},
+    ),
+]
+
+
 @pytest.mark.parametrize(("fields", "relation"), LARGE, ids=lambda part: part.get("kind", ""))
 def test_fifty_items_of_five_thousand_values_stay_exact(fields: Json, relation: Json) -> None:
-    spec = compiled(fields, [relation])
-    text = random_record(spec, random.Random(1))
-    record = json.loads(text)
-    assert outcome(relation, record) in ("holds", "unknown")
+    tables: Tables = {"rota": ROTA} if "table" in relation else {}
+    spec = compiled(fields, [relation], dict(tables))
+    record = json.loads(random_record(spec, random.Random(1)))
+    verdict = check_relation(relation_of(relation), View(record, tables))
+    assert verdict.outcome in ("holds", "unknown")
     assert spec.feasibility.exact
     assert sum(component.steps for component in spec.feasibility.components) < 400_000

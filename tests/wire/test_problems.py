@@ -385,6 +385,54 @@ CASES: dict[str, Any] = {
         {"kind": "permutation_of", "name": "u", "over": ["city"], "of": ["n"]},
         {"kind": "permutation_of", "name": "v", "over": ["city"], "values": [const(1), const(None)]},
     ),
+    "cardinality": related(
+        {"kind": "cardinality", "name": "x", "over": ["n"], "occurs": []},
+        {"kind": "cardinality", "name": "y", "over": ["n"], "occurs": [const(1), const(1), const("a")]},
+        {
+            "kind": "cardinality",
+            "name": "z",
+            "over": ["m"],
+            "occurs": [const(None), const(2, least=3, most=2)],
+        },
+        {"kind": "cardinality", "name": "u", "over": ["m"], "occurs": [const(2, least=-1, mst=2)]},
+    ),
+    "cardinality of decimals": related(
+        {
+            "kind": "cardinality",
+            "name": "x",
+            "over": ["n"],
+            "occurs": [const("1.0", type="decimal"), const("1.00", type="decimal"), const(1)],
+        },
+    ),
+    "precedence": related(
+        {"kind": "precedence", "name": "x", "over": ["n"], "values": [const(1)]},
+        {"kind": "precedence", "name": "y", "over": ["n"], "values": [const(1), const("b"), const(1)]},
+    ),
+    "regular": related(
+        {"kind": "regular", "name": "x", "over": ["n"], "table": "pairs", "start": "a", "final": ["b"]},
+        {"kind": "regular", "name": "y", "over": ["n"], "table": "moves", "start": "p", "final": []},
+        {"kind": "regular", "name": "z", "over": ["n"], "table": "moves", "start": "o", "final": ["q", 1]},
+        {"kind": "regular", "name": "u", "over": ["city"], "table": "moves", "start": "p", "final": ["q"]},
+        {"kind": "regular", "name": "v", "over": ["n"], "table": "twice", "start": "p", "final": ["q"]},
+        {"kind": "regular", "name": "w", "over": ["m"], "table": "nulls", "start": "p", "final": ["q"]},
+        tables={
+            "pairs": [["Rome", 1], ["Oslo", 2], ["Rome", 3]],
+            "days": [["2026-05-01"]],
+            "moves": [["p", 1, "q"], ["q", 2, "p"]],
+            "twice": [["p", 1, "q"], ["p", 1, "p"]],
+            "nulls": [["p", None, "q"]],
+        },
+    ),
+    "iff and either": related(
+        {"kind": "iff", "name": "x", "conditions": [op("eq", ref("n"), const(1))]},
+        {
+            "kind": "either",
+            "name": "y",
+            "conditions": [ref("n"), op("eq", ref("n"), const("a")), ref("flag")],
+        },
+        {"kind": "either", "name": "z", "conditions": [const(3)], "exactly_one": 1},
+        {"kind": "either", "name": "u", "conditions": [op("lte", ref("n"), const("a"))]},
+    ),
     "same_length": related({"kind": "same_length", "name": "x", "over": ["stops", "open", "n", "stops[*]"]}),
     "count": related(
         {"kind": "count", "name": "x", "over": ["n"], "values": [const("a")], "value": ref("city")}
