@@ -26,7 +26,7 @@ from factorspec_sdk.decoding.holes import Holes
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout, post_order
 from factorspec_sdk.decoding.longest import BYTES_PER_CHARACTER
-from factorspec_sdk.fields.domains import IntRange
+from factorspec_sdk.fields.domains import Domain, IntRange
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Costs, Feasibility
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import Canonical
@@ -110,20 +110,21 @@ class TokenCost:
             return self._of_hole(pc, node)
         if isinstance(node, Value):
             domain = self._layout.program.slots[node.slot].domain
-            if domain.integers is not None and len(domain) > _MAX_LISTED:
-                return self._of_integers(pc, domain.integers)
+            if domain.stride is not None and len(domain) > _MAX_LISTED:
+                return self._of_stride(pc, domain, domain.stride)
             pairs = [self.of_value(pc, index) for index in range(len(domain))]
             return min(p[0] for p in pairs), min(p[1] for p in pairs), max(p[1] for p in pairs)
         return 0, 0, 0
 
-    def _of_integers(self, pc: int, whole: IntRange) -> Triple:
+    def _of_stride(self, pc: int, domain: Domain, codes: IntRange) -> Triple:
         """Bounds for a range too wide to list: the shortest numbers are tried, the longest counted."""
-        tried = {0, 1, -1, whole.lo, whole.hi, *(sign * 10**k for k in range(20) for sign in (1, -1))}
-        indices = [index for value in sorted(tried) if (index := whole.index_of_code(value)) is not None]
+        near = (sign * 10**k for k in range(20) for sign in (1, -1))
+        tried = sorted({0, 1, -1, codes.lo, codes.hi, *near})
+        indices = [index for code in tried if (index := codes.index_of_code(code)) is not None]
         sure = min(self.of_value(pc, index)[1] for index in indices)
-        digits = max(len(str(whole.lo)), len(str(whole.hi)))
-        extra = max((self.size(tail + "-1") - self.size(tail) for tail in self._tails_at(pc)), default=0)
-        return min(0, sure), sure, digits + max(0, extra)
+        longest = max(len(domain.text(0)), len(domain.text(len(domain) - 1)))
+        extra = max((self.size(tail + '"-1') - self.size(tail) for tail in self._tails_at(pc)), default=0)
+        return min(0, sure), sure, longest + max(0, extra)
 
     def _of_hole(self, pc: int, node: Hole) -> Triple:
         rules = self._holes.rules(node.hole)
@@ -188,8 +189,9 @@ class TokenCost:
             return frozenset(out)
         domain = self._layout.program.slots[node.slot].domain
         following = self._layout.following(node.next)
-        if domain.integers is not None and self._cuts_numbers(following):
-            return frozenset(("",))
+        tail = None if domain.stride is None else self._tail_after_digits(domain, following)
+        if tail is not None:
+            return frozenset((tail,))
         key = (
             self._layout.domains[node.slot],
             frozenset(before),
@@ -203,17 +205,23 @@ class TokenCost:
             self._after[key] = known
         return known
 
-    def _cuts_numbers(self, following: str) -> bool:
-        """True if there is a cut after a number, whatever of ``following`` comes next."""
-        cuts = self._canonical.cuts
-        return bool(following) and all(cuts.last_cut(digit, following) == 1 for digit in "0123456789")
+    def _tail_after_digits(self, domain: Domain, following: str) -> str | None:
+        """What is held behind a value that ends with a digit: the same whatever the digit and what follows;
+        None where it is not.
+        """
+        cuts, closing = self._canonical.cuts, '"' if isinstance(domain.value(0), str) else ""
+        if not following or not domain.text(0).rstrip('"')[-1].isdigit():
+            return None
+        ends = {cuts.last_cut(digit + closing, following) for digit in "0123456789"}
+        return closing if ends == {1} else None
 
     def _is_too_wide(self, node: Value) -> bool:
         """True if the tails after a value cannot be listed."""
         domain = self._layout.program.slots[node.slot].domain
         if len(domain) <= _MAX_LISTED:
             return False
-        return domain.integers is None or not self._cuts_numbers(self._layout.following(node.next))
+        following = self._layout.following(node.next)
+        return domain.stride is None or self._tail_after_digits(domain, following) is None
 
     def _has_cut(self, pc: int) -> bool:
         return self._canonical.cuts.first_cut_at_or_after(self._layout.literal(pc), 1) is not None

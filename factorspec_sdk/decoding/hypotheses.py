@@ -3,7 +3,7 @@
 A session is a set of hypotheses, nearly always one. Each is immutable; a committed token makes new ones::
 
     RowWalk      rows lo..hi of a table of candidates' certain tokens; their first ``depth`` are written
-    NumberStep   an integer of a wide range, part way through its digits
+    NumberStep   a number, date or time of a wide range, part way through its digits
     HoleStep     free text, part way through (holes.py)
     Done         the record is complete
 
@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 from factorspec_sdk.decoding.layout import Site
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.feasibility import Feasibility, State
-from factorspec_sdk.tokens import NOTHING_HELD, Held, NumberState, NumberWalk, RowTable, SteppedValues
+from factorspec_sdk.tokens import FormWalk, Held, NumberState, NumberWalk, RowTable, SteppedValues
 from factorspec_sdk.tokens.masks import Row
 
 
@@ -121,9 +121,9 @@ class RowWalk(NamedTuple):
 
 
 class NumberStep(NamedTuple):
-    """An integer part way through its digits; ``feasible`` are the indices that lead to a valid record."""
+    """A number, date or time part way through; ``feasible`` are the indices that lead to a valid record."""
 
-    walk: NumberWalk
+    walk: NumberWalk | FormWalk
     number: NumberState
     values: SteppedValues
     feasible: IndexSet
@@ -159,14 +159,21 @@ class NumberStep(NamedTuple):
     def split(self) -> tuple[Hypothesis | None, Sequence[Opening]]:
         """A number that may end here is opened; the hypothesis goes on if longer numbers are feasible."""
         value = self.walk.value(self.number)
-        domain = self.source.site.integers
-        assert domain is not None
-        index = None if value is None else domain.index(value)
+        index = None if value is None else self.index_of(value)
         openings: list[Opening] = []
         if index is not None and index in self.feasible:
-            # Unlike a row, the digits do not hold the literal that follows.
-            openings.append(self.source.exit(index, NOTHING_HELD)._replace(pc=self.next_pc, offset=0))
+            openings.append(self.exit(index))
         return (self if self.next_ids else None), openings
+
+    def index_of(self, value: int) -> int | None:
+        """The index of a value by its code."""
+        stride = self.source.site.stride
+        assert stride is not None
+        return stride.index_of_code(value)
+
+    def exit(self, index: int) -> Opening:
+        """The place after a value: unlike a row, the digits do not hold the literal that follows."""
+        return self.source.exit(index, self.walk.closing)._replace(pc=self.next_pc, offset=0)
 
 
 class Done(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from factorspec_sdk.fields.domains import Domain
+from factorspec_sdk.fields.domains import Domain, IntRange, moment_of
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Node, Program, Value
 from factorspec_sdk.tokens import Canonical, Continuation
 
@@ -44,7 +44,7 @@ class Site:
         text: the text of a candidate.
         part: what follows a candidate, and where the program goes on.
         direct: the node where a candidate without any text continues at once, or None.
-        integers: the candidates are integers in a stride, written as digits.
+        domain: the domain of the candidates, where they are values.
     """
 
     key: int
@@ -53,7 +53,12 @@ class Site:
     text: Callable[[int], str]
     part: Callable[[int], Part]
     direct: Callable[[int], int | None]
-    integers: Domain | None = None
+    domain: Domain | None = None
+
+    @property
+    def stride(self) -> IntRange | None:
+        """The codes of the candidates, where they are integers in a stride."""
+        return None if self.domain is None else self.domain.stride
 
 
 class Layout:
@@ -99,7 +104,7 @@ class Layout:
     def value_text(self, slot: int, index: int) -> str:
         """The JSON text of a value, in the form that the tokenizer takes literally."""
         domain = self.program.slots[slot].domain
-        if domain.integers is not None:
+        if domain.stride is not None:
             return domain.text(index)
         key = (self.domains[slot], index)
         known = self._values.get(key)
@@ -172,7 +177,7 @@ class Layout:
             text=lambda index: self.value_text(slot, index),
             part=lambda _: part,
             direct=lambda _: None,
-            integers=domain.integers,
+            domain=domain,
         )
 
     def _branch_site(self, node: Branch) -> Site:
@@ -250,9 +255,10 @@ def _nodes_after_strings(program: Program) -> frozenset[int]:
 
 
 def _first_of_domain(domain: Domain) -> frozenset[str]:
-    whole = domain.integers
-    if whole is not None:
-        return frozenset(_DIGITS + ("-" if whole.lo < 0 else ""))
-    if domain.code_type in ("date", "time"):
+    stride = domain.stride
+    if stride is not None:
+        quoted = isinstance(domain.value(0), str)
+        return frozenset('"' if quoted else _DIGITS + ("-" if stride.lo < 0 else ""))
+    if moment_of(domain.code_type) is not None:
         return frozenset('"n')
     return frozenset(domain.text(index)[0] for index in range(len(domain)))

@@ -21,7 +21,7 @@ from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.errors import Problem, TooLarge
 from factorspec_sdk.graph.feasibility import UNBOUNDED
-from factorspec_sdk.tokens import NOTHING_HELD, Allowed
+from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
 
 
@@ -128,13 +128,10 @@ class TokenLimit:
         """Tokens towards the first value of each number of digits (the bound ``sure`` is that of one of
         them, so one is kept), and others for which a few tries find a way.
         """
-        domain = step.source.site.integers
-        assert domain is not None
         for value in step.walk.shortest(step.number, step.values):
-            rest, index = step.walk.rest(step.number, value), domain.index(value)
+            rest, index = step.walk.rest(step.number, value), step.index_of(value)
             if rest and index is not None and rest[0] not in ids and len(rest) <= left:
-                place = step.source.exit(index, NOTHING_HELD)._replace(pc=step.next_pc, offset=0)
-                if self._bounds.fits(place, left - len(rest)):
+                if self._bounds.fits(step.exit(index), left - len(rest)):
                     ids.add(rest[0])
         for token in step.ids() - ids:
             after = next(iter(step.advance(token)))

@@ -6,7 +6,7 @@ A token spells at least one byte, so bytes bound tokens. Much cheaper than costs
 from __future__ import annotations
 
 from factorspec_sdk.decoding.layout import Layout, post_order
-from factorspec_sdk.fields.domains import Domain
+from factorspec_sdk.fields.domains import Domain, moment_of
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal
 
@@ -44,7 +44,7 @@ def most_bytes(layout: Layout) -> int:
 
 def _widest(layout: Layout, slot: int, domain: Domain) -> int:
     size = len(domain)
-    if domain.integers is not None or domain.code_type in ("date", "time"):
+    if domain.stride is not None or moment_of(domain.code_type) is not None:
         return max(len(domain.text(0)), len(domain.text(size - 1)), len("null"))
     if size <= _FEW:
         return max(len(layout.value_text(slot, index).encode()) for index in range(size))

@@ -22,17 +22,21 @@ from factorspec_sdk.decoding.hypotheses import (
 from factorspec_sdk.decoding.layout import Layout, Site
 from factorspec_sdk.decoding.parts import WholeTable
 from factorspec_sdk.errors import Problem, TooLarge
+from factorspec_sdk.fields.domains import Domain
+from factorspec_sdk.fields.forms import Form, form_of
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import (
     NOTHING_HELD,
     Canonical,
+    FormWalk,
     Held,
     NumberWalk,
     RowTable,
     SteppedValues,
     certain,
+    supports_form,
     supports_numbers,
 )
 
@@ -42,6 +46,8 @@ CandidateRow = tuple[tuple[int, ...], Held]
 _SMALL = 64
 # From this many feasible integers on, digits are walked instead of listing the values.
 _LISTED_INTEGERS = 64
+# The same for decimals, dates and times.
+_LISTED_TEXTS = 4096
 MAX_CANDIDATES = 1 << 16
 _MAX_TABLES = 1 << 13
 _MAX_WHOLES = 1 << 6
@@ -65,7 +71,8 @@ class Opener:
         self._num_rows = 0
         self._tables: dict[tuple[int, Held, IndexSet], RowTable] = {}
         self._wholes: dict[tuple[int, Held], WholeTable] = {}
-        self._numbers: dict[tuple[Hashable, Held], NumberWalk] = {}
+        self._numbers: dict[tuple[Hashable, Held], NumberWalk | FormWalk] = {}
+        self._forms: dict[Hashable, Form | None] = {}
 
     def check(self) -> None:
         """Refuse decisions with too many candidates, before any record is begun.
@@ -76,7 +83,7 @@ class Opener:
         problems = [
             Problem(slot.path, f"more than {MAX_CANDIDATES} candidates", str(len(slot.domain)))
             for slot in self.layout.program.slots
-            if len(slot.domain) > MAX_CANDIDATES and not (slot.domain.integers and self._walks_numbers)
+            if len(slot.domain) > MAX_CANDIDATES and not self._walks(slot.domain)
         ]
         if problems:
             raise TooLarge("too many candidates for this tokenizer", problems)
@@ -136,11 +143,28 @@ class Opener:
         feasible = self.feasibility.values(at.state, node.slot)
         if isinstance(node, Branch):
             out = self._open_branch(at, source, feasible)
-        elif site.integers is not None and len(feasible) > _LISTED_INTEGERS and self._walks_numbers:
+        elif site.domain is not None and self._prefers_walk(site.domain, len(feasible)):
             out = [self._open_number(at, source, feasible)]
         else:
             out = [self._walk(at.held, source, feasible)]
         return out if feasible.complete else [*out, NARROWED]
+
+    def _walks(self, domain: Domain) -> bool:
+        """True if the values can be decided along their characters."""
+        codes, form = domain.stride, self._form(domain)
+        if form is None or codes is None:
+            return domain.integers is not None and self._walks_numbers
+        return supports_form(self.canonical, form, (codes.lo, codes.hi, codes.code(len(codes) // 2)))
+
+    def _prefers_walk(self, domain: Domain, count: int) -> bool:
+        if domain.integers is not None:
+            return count > _LISTED_INTEGERS and self._walks_numbers
+        return domain.stride is not None and count > _LISTED_TEXTS and self._walks(domain)
+
+    def _form(self, domain: Domain) -> Form | None:
+        if domain.key not in self._forms:
+            self._forms[domain.key] = form_of(domain)
+        return self._forms[domain.key]
 
     def table(self, site: Site, held: Held, feasible: IndexSet) -> RowTable:
         """The sorted rows of the feasible candidates. Cached.
@@ -205,17 +229,21 @@ class Opener:
         return out
 
     def _open_number(self, at: Opening, source: Source, feasible: IndexSet) -> NumberStep:
-        domain = source.site.integers
-        assert domain is not None
-        whole = domain.integers
-        assert whole is not None
-        key = (whole.key, at.held)
+        domain = source.site.domain
+        assert domain is not None and domain.stride is not None
+        codes = domain.stride
+        key = (domain.key, at.held)
         walk = self._numbers.get(key)
         if walk is None:
             if len(self._numbers) >= _MAX_TABLES:
                 self._numbers.clear()
-            walk = self._numbers[key] = NumberWalk(self.canonical, at.held, whole.lo, whole.hi)
-        values = SteppedValues(whole.lo, whole.step, len(whole), feasible)
+            form = self._form(domain)
+            walk = self._numbers[key] = (
+                NumberWalk(self.canonical, at.held, codes.lo, codes.hi)
+                if form is None
+                else FormWalk(self.canonical, at.held, form, codes.lo, codes.hi)
+            )
+        values = SteppedValues(codes.lo, codes.step, len(codes), feasible)
         number, node = walk.start(), self.layout.node(at.pc)
         assert isinstance(node, Value)
         ids = frozenset(walk.allowed(number, values))

@@ -227,8 +227,8 @@ class ComponentCosts:
         values = self.component.values(layer, state)
         if len(values) <= SMALL:
             return values
-        integers = self.component.layers.domains[layer].integers
-        zero = 0 if integers is None else -integers.lo // integers.step
+        stride = self.component.layers.domains[layer].stride
+        zero = 0 if stride is None else -stride.lo // stride.step
         return [min(max(zero, lo), hi) for lo, hi in values.spans[:SMALL]]
 
 

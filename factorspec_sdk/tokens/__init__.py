@@ -6,6 +6,7 @@ Knows nothing of relations. ``decoding`` puts it together with the factor graph.
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.certain import certain
 from factorspec_sdk.tokens.cuts import Cuts
+from factorspec_sdk.tokens.forms import FormWalk, supports_form
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
 from factorspec_sdk.tokens.masks import Allowed, pack_ids, unpack_row
 from factorspec_sdk.tokens.numbers import NumberState, NumberWalk, SteppedValues, Values, supports_numbers
@@ -18,6 +19,7 @@ __all__ = [
     "Canonical",
     "Continuation",
     "Cuts",
+    "FormWalk",
     "Held",
     "NumberState",
     "NumberWalk",
@@ -28,6 +30,7 @@ __all__ = [
     "Vocabulary",
     "certain",
     "pack_ids",
+    "supports_form",
     "supports_numbers",
     "unpack_row",
 ]

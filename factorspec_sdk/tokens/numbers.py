@@ -26,7 +26,7 @@ from typing import NamedTuple, Protocol
 
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.tokens.canonical import Canonical
-from factorspec_sdk.tokens.held import Held
+from factorspec_sdk.tokens.held import NOTHING_HELD, Held
 
 _MAX_GROUP = 3
 
@@ -140,6 +140,11 @@ class NumberWalk:
         if lo < 0:
             self._leads[True] = self._lead(held, "-")
         self._groups: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def closing(self) -> Held:
+        """What is held back behind the last digit: nothing."""
+        return NOTHING_HELD
 
     def start(self) -> NumberState:
         """The state before the first token."""
@@ -296,7 +301,7 @@ class NumberWalk:
         """True if the tokens of some group begin with ``given``."""
         if not spelled or len(spelled) > self._size:
             return False
-        endings = _digit_strings(self._size - len(spelled))
+        endings = digit_strings(self._size - len(spelled))
         return any(self._tokens(spelled + ending)[: len(given)] == given for ending in endings)
 
     def _spelled(self, tokens: tuple[int, ...]) -> str | None:
@@ -326,7 +331,8 @@ def supports_numbers(canonical: Canonical) -> bool:
     return group_size(canonical) is not None
 
 
-def _digit_strings(longest: int) -> Iterator[str]:
+def digit_strings(longest: int) -> Iterator[str]:
+    """All texts of at most so many digits, the empty one first."""
     yield ""
     for length in range(1, longest + 1):
         for number in range(10**length):

@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.decoding import Decoder, opening
 from factorspec_sdk.errors import DocumentError, TokenLimitTooSmall, Unsatisfiable
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
 from factorspec_sdk.graph.program import Branch, End, Literal, Value
@@ -125,6 +125,23 @@ def test_masks_on_mixed_specs(block: int, canonical: Canonical) -> None:
     for n in range(40):
         made = compiled_with_trie(document(700_000 + block * 40 + n, None, 150), canonical)
         seen += 0 if made is None else check_masks(*made)
+    assert seen > 2_000
+
+
+def test_masks_where_decimals_and_dates_are_walked(
+    canonical: Canonical, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every decimal, date and time is decided along its characters, as wide ones are."""
+    monkeypatch.setattr(opening, "_LISTED_TEXTS", 0)
+    rng, seen = random.Random(2), 0
+    for n in range(60):
+        made = compiled_with_trie(document(710_000 + n, None, 120), canonical)
+        if made is not None:
+            decoder, trie = made
+            seen += check_masks(decoder, trie)
+            if n % 5 == 0:
+                for limit in range(max(0, trie.shortest - 2), trie.longest + 2):
+                    check_limit(decoder, trie, limit, rng)
     assert seen > 2_000
 
 

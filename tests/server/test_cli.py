@@ -177,6 +177,28 @@ def test_next_says_where_a_text_strays(spec: str, text: str, offset: int, words:
     assert words in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("written", "facts"),
+    [
+        ("", {"count": 10_000_501, "spans": [["-5.00", "100000.00"]]}),
+        ('"', {"count": 10_000_501}),
+        ('"-', {"values": [f"-{cents / 100:.2f}" for cents in range(500, 0, -1)]}),
+        ('"-0.0', {"values": [f"-0.0{digit}" for digit in range(9, 0, -1)]}),
+        ('"1000', {"count": 1_101, "spans": [
+            ["1000.00", "1000.99"], ["10000.00", "10009.99"], ["100000.00", "100000.00"]]}),
+        ('"12.3', {"values": [f"12.3{digit}" for digit in range(10)]}),
+    ],
+)  # fmt: skip
+def test_next_tells_wide_decimals_by_their_ends(written: str, facts: dict[str, Any], tmp_path: Path) -> None:
+    domain = {"places": 2, "min": "-5.00", "max": "100000.00"}
+    schema = {"type": "object", "properties": {"a": {"type": "string", "x-factorspec": {"domain": domain}}},
+              "required": ["a"], "x-factorspec": {"version": 1}}  # fmt: skip
+    path = tmp_path / "amounts.json"
+    path.write_text(json.dumps(schema), encoding="utf-8")
+    (found,) = following(str(path), '{"a": ' + written)
+    assert {key: found[key] for key in facts} == facts
+
+
 def test_next_reads_files_and_standard_input(spec: str, tmp_path: Path) -> None:
     path = tmp_path / "prefix"
     path.write_text('{"low": 499, ', encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from factorspec_sdk.errors import JsonValue, Problem
 from factorspec_sdk.fields.domains import Domain
+from factorspec_sdk.fields.forms import Form, form_of
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.compile import CompiledSpec
@@ -220,15 +221,31 @@ def _beginning_with(domain: Domain, feasible: IndexSet, begun: str) -> IndexSet:
     """Feasible values whose text begins so."""
     if not begun:
         return feasible
-    integers = domain.integers
-    if integers is None:
+    codes, form = domain.stride, form_of(domain)
+    if codes is None:
         return IndexSet.of(index for index in feasible if domain.text(index).startswith(begun))
     spans = []
-    for lo, hi in _integers_beginning(begun):
-        first = -(-(max(lo, integers.lo) - integers.lo) // integers.step)
-        last = (min(hi, integers.hi) - integers.lo) // integers.step
+    for lo, hi in _integers_beginning(begun) if form is None else _codes_beginning(form, begun):
+        first = -(-(max(lo, codes.lo) - codes.lo) // codes.step)
+        last = (min(hi, codes.hi) - codes.lo) // codes.step
         spans.append((first, last))
     return feasible & IndexSet.union_of(spans)
+
+
+def _codes_beginning(form: Form, begun: str) -> list[tuple[int, int]]:
+    """Intervals of the codes whose texts begin so."""
+    widest = 10**_MOST_DIGITS
+    if form.opening.startswith(begun):
+        return [(-widest, widest)]
+    inside = begun.removeprefix(form.opening)
+    negative = inside.startswith("-")
+    body = inside.removeprefix("-") if negative else inside
+    if form.closing and body.endswith(form.closing):
+        whole = form.magnitude(body.removesuffix(form.closing))
+        spans = [] if whole is None else [(whole, whole)]
+    else:
+        spans = list(form.spans(body))
+    return [(-hi, -max(lo, 1)) for lo, hi in spans] if negative else spans
 
 
 def _integers_beginning(begun: str) -> list[tuple[int, int]]:

@@ -11,6 +11,8 @@ from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.fields.text import json_text
 from factorspec_server.commands.next_slot import Position, Strayed
 
+#: ranges of more values are told by their ends
+_MOST_LISTED = 1_000
 _SHOWN_SPANS = 50
 _SHOWN_BEFORE = 40
 
@@ -31,7 +33,9 @@ def position_lines(position: Position) -> Iterator[str]:
 
 
 def position_json(position: Position) -> dict[str, JsonValue]:
-    """One position as JSON; integers as closed intervals ``[lo, hi]`` of feasible values in steps."""
+    """One position as JSON; integers as closed intervals ``[lo, hi]`` of feasible values in steps, and so
+    other ranges of many values.
+    """
     domain, feasible = position.domain, position.feasible
     found: dict[str, JsonValue] = {
         "path": position.path,
@@ -44,6 +48,9 @@ def position_json(position: Position) -> dict[str, JsonValue]:
     if integers is not None:
         spans: list[JsonValue] = [[integers.code(lo), integers.code(hi)] for lo, hi in feasible.spans]
         return found | {"kind": "integer", "count": len(feasible), "step": integers.step, "spans": spans}
+    if domain.stride is not None and len(feasible) > _MOST_LISTED:
+        ends: list[JsonValue] = [[domain.value(lo), domain.value(hi)] for lo, hi in feasible.spans]
+        return found | {"kind": "value", "count": len(feasible), "spans": ends}
     kind = "decision" if isinstance(domain, BranchDomain) else "value"
     return found | {
         "kind": kind,
@@ -70,9 +77,10 @@ def _values(domain: Domain, feasible: IndexSet) -> Iterator[str]:
     if isinstance(domain, BranchDomain):
         names = ["no", "yes"] if domain.size == 2 else [f"branch {index}" for index in range(domain.size)]
         yield from (names[index] for index in feasible)
-    elif domain.integers is None:
+    elif domain.integers is None and (domain.stride is None or len(feasible) <= _MOST_LISTED):
         yield from (domain.text(index) for index in feasible)
     else:
-        step = "" if domain.integers.step == 1 else f" in steps of {domain.integers.step}"
+        integers = domain.integers
+        step = "" if integers is None or integers.step == 1 else f" in steps of {integers.step}"
         for lo, hi in feasible.spans:
             yield domain.text(lo) if lo == hi else f"{domain.text(lo)} to {domain.text(hi)}{step}"
