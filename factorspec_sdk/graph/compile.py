@@ -260,13 +260,16 @@ def _searched(
             return ledger, ledger.is_satisfiable()
         except NotLedger:
             pass
+    search = BackedSearch(layers, step_budget, unrolled)
+    before = search.steps
     try:
         if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
             raise TooWide
-        search = BackedSearch(layers, step_budget, unrolled)
         return search, search.is_satisfiable()
     except OverBudget as cut:
-        return by_cp_sat(layers, unrolled, cut)
+        if step_budget <= 0:
+            raise
+        return by_cp_sat(layers, unrolled, cut, search.steps - before)
 
 
 def _refuse_false(factors: list[Factor], store: NodeStore) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
 from factorspec_sdk.errors import EmptyDomain, TooLarge, Unsatisfiable
 from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.graph.cp import conflict, model
 from factorspec_sdk.wire import Spec, parse_document
 from tests.graph.documents import compiled, feasible, integer, record
 
@@ -62,9 +64,7 @@ def test_a_list_that_unrolls_too_far_is_refused_with_its_pointer() -> None:
 def unreachable_product(most: int) -> Spec:
     """Six numbers whose product shall be one that has prime factors above 200."""
     fields = {f"f{n}": integer(0, most) for n in range(6)}
-    product = {"op": "mul", "args": [{"ref": "$.f0"}, {"ref": "$.f1"}]}
-    for n in range(2, 6):
-        product = {"op": "mul", "args": [product, {"ref": f"$.f{n}"}]}
+    product = product_of([f"$.f{n}" for n in range(6)])
     unreachable = {"kind": "intension", "expr": {"op": "eq", "args": [product, {"const": 211 * 223 * 227}]}}
     return parse_document(record(fields, [unreachable]))
 
@@ -80,6 +80,49 @@ def test_without_cp_sat_a_component_over_budget_is_refused_with_the_extra_to_ins
     monkeypatch.setitem(sys.modules, "ortools.sat.python.cp_model", None)
     with pytest.raises(TooLarge, match=r"r0.*6 fields.*201 values.*pip install 'factorspec\[solver\]'"):
         compile_spec(unreachable_product(200), step_budget=2_000)
+
+
+def test_a_model_that_grows_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MAX_SIZE", 10)
+    with pytest.raises(TooLarge, match=r"more than 10 variables and constraints.*r0.*6 fields.*201 values"):
+        compile_spec(unreachable_product(200), step_budget=2_000)
+
+
+def test_a_conflict_too_large_to_be_made_minimal_is_named_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*arguments: object) -> None:
+        raise model.NotEncodable("too large")
+
+    monkeypatch.setattr(conflict, "Solver", too_large)
+    fields = {name: integer(1, 100_000) for name in "abc"}
+    square = {"op": "eq", "args": [product_of(["$.a", "$.b"]), REF["c"]]}
+    larger = {"op": "gt", "args": [REF["a"], REF["c"]]}
+    harmless = {"op": "le", "args": [REF["b"], {"const": 90_000}]}
+    with pytest.raises(Unsatisfiable) as caught:
+        compiled(fields, [{"kind": "intension", "expr": expr} for expr in (square, larger, harmless)])
+    assert (caught.value.conflict, caught.value.minimal) == (("r0", "r1", "r2"), False)
+
+
+def test_components_share_one_budget() -> None:
+    """Where the budget of all is used up, CP-SAT is not asked either."""
+    fields = {f"f{n}": integer(0, 100_000) for n in range(6)}
+    relations = [
+        {
+            "kind": "intension",
+            "expr": {"op": "eq", "args": [product_of([f"$.f{n}", f"$.f{n + 1}"]), {"ref": f"$.f{n + 2}"}]},
+        }
+        for n in (0, 3)
+    ]
+    spec = parse_document(record(fields, relations))
+    assert [component.tier for component in compile_spec(spec).feasibility.components] == ["cp_sat"] * 2
+    with pytest.raises(TooLarge, match="r0"):
+        compile_spec(spec, step_budget=0)
+
+
+def product_of(names: list[str]) -> dict[str, Any]:
+    product: dict[str, Any] = {"ref": names[0]}
+    for name in names[1:]:
+        product = {"op": "mul", "args": [product, {"ref": name}]}
+    return product
 
 
 def test_what_the_search_does_not_finish_cp_sat_refutes() -> None:

@@ -33,6 +33,8 @@ from factorspec_sdk.graph.unroll import Unrolled
 QUESTION_LIMIT = 2.0
 SLOT_LIMIT = 4.0
 RECORD_LIMIT = 60.0
+#: search steps that take as long as one unit of deterministic time
+STEPS_PER_TIME = 50_000
 #: .. of finding a proven value's solution again
 PROOF_LIMIT = 60.0
 #: slots whose values are remembered
@@ -74,8 +76,8 @@ class CpComponent:
 
     tier: Tier = "cp_sat"
 
-    def __init__(self, layers: Layers, unrolled: Unrolled) -> None:
-        """Encode the component.
+    def __init__(self, layers: Layers, unrolled: Unrolled, steps: int = 0) -> None:
+        """Encode the component; ``steps``: what another tier took before.
 
         Raises:
             NotEncodable: a condition has no form within the limits.
@@ -86,6 +88,7 @@ class CpComponent:
         self.sizes = [len(domain) for domain in layers.domains]
         self.exact = True
         self.spent = 0.0
+        self._steps = steps
         domains = dict(zip(layers.slots, layers.domains, strict=True))
         conditions = [condition for found in layers.all_entering() for condition in found]
         self._solver = Solver(domains, unrolled.controllers, conditions)
@@ -95,8 +98,8 @@ class CpComponent:
 
     @property
     def steps(self) -> int:
-        """Work so far, in thousandths of deterministic time."""
-        return round(self.spent * 1000)
+        """Work so far, in search steps, other tiers' before included."""
+        return self._steps + round(self.spent * STEPS_PER_TIME)
 
     @property
     def start(self) -> CpState:

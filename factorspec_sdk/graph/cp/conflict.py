@@ -8,6 +8,7 @@ still contradictory. All questions are put to one model.
 from __future__ import annotations
 
 from factorspec_sdk.graph.cp.component import QUESTION_LIMIT
+from factorspec_sdk.graph.cp.model import NotEncodable
 from factorspec_sdk.graph.cp.solving import Solver
 from factorspec_sdk.graph.factors import Group, Origin
 from factorspec_sdk.graph.unroll import Unrolled
@@ -17,10 +18,21 @@ CONFLICT_LIMIT = 10.0
 
 
 def conflict_by_cp_sat(group: Group, unrolled: Unrolled) -> tuple[list[Origin], bool]:
-    """(origins of a conflicting set, whether it was proved minimal) of an unsatisfiable component."""
+    """(origins of a conflicting set, whether it was proved minimal) of an unsatisfiable component.
+
+    All of them where a model with switches gets too large.
+    """
+    origins = list(dict.fromkeys(factor.origin for factor in group.factors))
+    try:
+        return _minimal(group, unrolled, origins)
+    except NotEncodable:
+        return origins, len(origins) == 1
+
+
+def _minimal(group: Group, unrolled: Unrolled, origins: list[Origin]) -> tuple[list[Origin], bool]:
     domains = {slot: unrolled.slots[slot].domain for slot in group.slots}
     solver = Solver(domains, unrolled.controllers, ())
-    switches = {origin: solver.switch() for origin in dict.fromkeys(f.origin for f in group.factors)}
+    switches = {origin: solver.switch() for origin in origins}
     for factor in group.factors:
         solver.require_where(switches[factor.origin], factor.condition)
     left = CONFLICT_LIMIT

@@ -82,7 +82,7 @@ def product_of(model: Model, left: Affine, right: Affine) -> Affine:
     corners = [a * b for a in (left.lo, left.hi) for b in (right.lo, right.hi)]
     target = new_number(model, min(corners), max(corners))
     factors = [model.affine_form(factor) for factor in (left, right)]
-    constraint = model.proto.constraints.add().int_prod
+    constraint = model.add().int_prod
     model.write(constraint.target, target)
     for factor in factors:
         model.write(constraint.exprs.add(), factor)
@@ -106,7 +106,7 @@ def greatest(model: Model, numbers: Sequence[Affine]) -> Affine:
     if len(numbers) == 1:
         return numbers[0]
     target = new_number(model, max(n.lo for n in numbers), max(n.hi for n in numbers))
-    constraint = model.proto.constraints.add().lin_max
+    constraint = model.add().lin_max
     model.write(constraint.target, target)
     for number in numbers:
         model.write(constraint.exprs.add(), number)

@@ -91,7 +91,7 @@ def _in_pairs(encoder: Encoder, node: NoOverlap, stays: Sequence[_Stay], settled
             _follows(encoder, node, one, two, [first, one.there, two.there])
             _follows(encoder, node, two, one, [~first, one.there, two.there])
     if all(stay.least_length > 0 for stay in stays):  # the same without ways, for CP-SAT's own propagation
-        constraint = model.proto.constraints.add().no_overlap
+        constraint = model.add().no_overlap
         constraint.intervals.extend([_interval(model, stay) for stay in stays])
 
 
@@ -99,7 +99,7 @@ def _interval(model: Model, stay: _Stay) -> int:
     """The number of an interval that is there where the item is."""
     forms = [model.affine_form(stay.start), _length(model, stay), model.affine_form(stay.end)]
     number = len(model.proto.constraints)
-    constraint = model.proto.constraints.add()
+    constraint = model.add()
     if stay.there != TRUE:
         constraint.enforcement_literal.append(stay.there)
     for target, form in zip(("start", "size", "end"), forms, strict=True):
@@ -148,7 +148,7 @@ def _in_sequence(encoder: Encoder, node: NoOverlap, stays: Sequence[_Stay]) -> N
 
 
 def _circuit_of(model: Model, arcs: Sequence[tuple[int, int, Lit]]) -> None:
-    constraint = model.proto.constraints.add().circuit
+    constraint = model.add().circuit
     for tail, head, literal in arcs:
         if literal != FALSE:
             constraint.tails.append(tail)
@@ -168,7 +168,7 @@ def _require_cumulative(encoder: Encoder, node: Cumulative) -> None:
     most = sum(load.hi for _, load in loads)
     intervals = [(_interval(model, stay), model.affine_form(load)) for stay, load in loads]
     bound = model.affine_form(_bound(model, capacity, most))
-    constraint = model.proto.constraints.add().cumulative
+    constraint = model.add().cumulative
     constraint.intervals.extend([interval for interval, _ in intervals])
     for _, load in intervals:
         model.write(constraint.demands.add(), load)

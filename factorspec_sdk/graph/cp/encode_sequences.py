@@ -6,7 +6,7 @@ from factorspec_sdk.automata.chain import Chain
 from factorspec_sdk.automata.distinct import Distinct
 from factorspec_sdk.graph.cp.encoded import SlotCode, Truth
 from factorspec_sdk.graph.cp.encoder import Encoder, of_condition, required
-from factorspec_sdk.graph.cp.model import AT_MOST_ZERO, FALSE, TRUE, Affine, Lit, NotEncodable
+from factorspec_sdk.graph.cp.model import AT_MOST_ZERO, FALSE, TRUE, ZERO, Affine, Lit, NotEncodable
 
 #: pairs that an ``all_different`` below other conditions may have
 MAX_PAIRS = 20_000
@@ -22,7 +22,7 @@ def _require_distinct(encoder: Encoder, node: Distinct) -> None:
         model.clause([~slot.at(used)])
         members.append(_universe_number(encoder, slot, numbers, -1 - at))
     members = [model.affine_form(member) for member in members]
-    constraint = model.proto.constraints.add().all_diff
+    constraint = model.add().all_diff
     for member in members:
         model.write(constraint.exprs.add(), member)
 
@@ -30,9 +30,15 @@ def _require_distinct(encoder: Encoder, node: Distinct) -> None:
 def _universe_number(encoder: Encoder, slot: SlotCode, numbers: tuple[int, ...], otherwise: int) -> Affine:
     """A value's number among the values of all slots; ``otherwise`` where the slot is null or absent."""
     model = encoder.model
-    if slot.present == TRUE and numbers == tuple(range(numbers[0], numbers[0] + len(numbers))):
+    in_a_row = numbers == tuple(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] >= 0
+    if in_a_row and slot.present == TRUE:
         return model.affine({slot.x: 1}, numbers[0])
     variable = model.new_variable(((otherwise, otherwise), (0, max(0, *numbers))))
+    if in_a_row:
+        shifted = model.total([(model.of(variable), 1), (model.of(slot.x), -1)], -numbers[0])
+        model.within(shifted, ZERO, [slot.present])
+        model.within(model.of(variable), ((otherwise, otherwise),), [~slot.present])
+        return model.of(variable)
     for index, number in enumerate(numbers):
         value = number if number >= 0 else otherwise
         model.within(model.of(variable), ((value, value),), [slot.at([index])])

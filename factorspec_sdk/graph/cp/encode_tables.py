@@ -71,7 +71,7 @@ def _require_membership(encoder: Encoder, node: Membership) -> None:
     if not rows:
         encoder.model.clause([] if node.allow else [TRUE])
         return
-    table = encoder.model.proto.constraints.add().table
+    table = encoder.model.add().table
     for slot in slots:
         encoder.model.write(table.exprs.add(), encoder.model.of(slot.x))
     table.values.extend([index for row in rows for index in row])

@@ -26,6 +26,8 @@ TRUE: Lit = 0
 FALSE: Lit = ~TRUE
 #: bounds beyond which no expression may go: CP-SAT computes in 64 bits
 LARGEST = 1 << 52
+#: variables and constraints of one model: five seconds to write
+MAX_SIZE = 100_000
 _ENDLESS = 1 << 60
 #: what comparisons with 0 leave
 AT_MOST_ZERO: tuple[Span, ...] = ((-_ENDLESS, 0),)
@@ -63,20 +65,33 @@ class Affine:
 class Model:
     """One CP-SAT model that grows. Raises ``NotEncodable`` where numbers get too large.
 
-    domains: the values of each variable as they were declared.
+    domains: the values of each variable as they were declared. size: variables and constraints.
     """
 
     def __init__(self) -> None:
         self.cp = import_cp_sat()()
         self.proto = self.cp.proto
         self.domains: list[tuple[Span, ...]] = []
+        self.size = 0
         self._defined: dict[object, Lit] = {}
         self.new_variable(((1, 1),))
+
+    def add(self) -> cp_model_helper.ConstraintProto:
+        """A constraint that is still empty."""
+        self._count()
+        constraint: cp_model_helper.ConstraintProto = self.proto.constraints.add()
+        return constraint
+
+    def _count(self) -> None:
+        self.size += 1
+        if self.size > MAX_SIZE:
+            raise NotEncodable(f"its model has more than {MAX_SIZE} variables and constraints")
 
     # -- variables and expressions ----------------------------------------------------------------
 
     def new_variable(self, spans: Sequence[Span]) -> int:
         """A variable with the values of ``spans``, in any order."""
+        self._count()
         domain = Intervals.union(spans).spans
         variable = self.proto.variables.add()
         variable.domain.extend([end for span in domain for end in span])
@@ -146,12 +161,12 @@ class Model:
         kept = set(literals) - {FALSE}
         if TRUE in kept or any(~literal in kept for literal in kept):
             return
-        self.proto.constraints.add().bool_or.literals.extend(sorted(kept))
+        self.add().bool_or.literals.extend(sorted(kept))
 
     def exactly_one(self, literals: Iterable[Lit]) -> None:
         """One of the literals holds, the others do not."""
         kept = [literal for literal in literals if literal != FALSE]
-        self.proto.constraints.add().exactly_one.literals.extend(kept)
+        self.add().exactly_one.literals.extend(kept)
 
     def all_of(self, literals: Iterable[Lit]) -> Lit:
         """True where all literals hold."""
@@ -164,7 +179,7 @@ class Model:
         found = self._defined.get(key)
         if found is None:
             found = self._defined[key] = self.new_literal()
-            forward = self.proto.constraints.add()
+            forward = self.add()
             forward.enforcement_literal.append(found)
             forward.bool_and.literals.extend(sorted(kept))
             self.clause([found, *(~literal for literal in kept)])
@@ -187,7 +202,7 @@ class Model:
         if not kept:
             self.clause(~literal for literal in conditions)
             return
-        constraint = self.proto.constraints.add()
+        constraint = self.add()
         constraint.enforcement_literal.extend(conditions)
         linear = constraint.linear
         linear.vars.extend([variable for variable, _ in expression.terms])

@@ -206,8 +206,7 @@ class Solver:
         from ortools.sat.python import cp_model
 
         assert status != cp_model.MODEL_INVALID, self._model.cp.validate()
-        size = len(self._model.domains) + len(self._model.proto.constraints)
-        spent = solver.deterministic_time + READING * size
+        spent = solver.deterministic_time + READING * self._model.size
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return Answer(None, status == cp_model.INFEASIBLE, spent)
         values = [*solver.response_proto.solution]

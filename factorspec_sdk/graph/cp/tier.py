@@ -13,13 +13,14 @@ from factorspec_sdk.graph.unroll import Unrolled
 MAX_LISTED = 20_000
 
 
-def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget) -> tuple[Component, bool]:
+def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget, steps: int = 0) -> tuple[Component, bool]:
     """(feasibility, has a solution) of a component that the own search did not finish.
 
     Args:
         layers: the component.
         unrolled: where it stands.
         cut: why the search did not finish.
+        steps: what it took until then.
 
     Raises:
         OverBudget: CP-SAT does not finish either, cannot take the component, or is not installed.
@@ -27,7 +28,7 @@ def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget) -> tuple[Comp
     if any(len(d) > MAX_LISTED and d.integers is None for d in layers.domains):
         raise cut
     try:
-        component = CpComponent(layers, unrolled)
+        component = CpComponent(layers, unrolled, steps)
         return component, component.is_satisfiable()
     except MissingExtra as error:
         raise OverBudget(f"{cut.reason}; CP-SAT, which takes over, is not installed", str(error)) from None
