@@ -19,6 +19,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.wire.canonical import canonical_json, hash_of
 from factorspec_sdk.wire.check_relations import RelationChecker
 from factorspec_sdk.wire.free import FreeParts
+from factorspec_sdk.wire.keyword_relations import KeywordRelations
 from factorspec_sdk.wire.keywords import VENDOR, Schema
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import load_document
@@ -66,6 +67,11 @@ def parse_document(source: Mapping[str, object] | str | bytes, *, limits: Limits
 
 def _checked(root: ObjectNode, reader: SchemaReader, limits: Limits, problems: Problems) -> ObjectNode:
     overlapping = check_unions(reader.unions, reader.target, problems)
+    keywords = KeywordRelations(reader.related, reader.open_values, problems)
+    related = keywords.of(root)
+    if not isinstance(related, ObjectNode):
+        return root  # refused
+    root, overlapping = related, keywords.renewed(overlapping)
     checker = RelationChecker(reader, overlapping, limits, problems)
     checker.visit(root, {})
     checker.check_objective(root, reader.objective)

@@ -143,6 +143,7 @@ class FreeParts:
         )
         if self._written > self._limits.nodes:
             too_large(node.pointer, "the free parts are too large once their references are followed")
+        self._refuse_related(node)
         match node:
             case FiniteNode():
                 return self._finite(node)
@@ -166,6 +167,11 @@ class FreeParts:
     def _all(self, nodes: Sequence[SchemaNode], needed: list[str]) -> list[Schema]:
         """The schemas of the nodes that have a value."""
         return [self._write(node, needed) for node in nodes if not isinstance(node, NeverNode)]
+
+    def _refuse_related(self, node: SchemaNode) -> None:
+        if id(node) in self._reader.related:
+            _, _, place = self._reader.related[id(node)]
+            raise NotDelegable(place, "relational keywords in a part without bounded size", _BOUND_IT)
 
     def _object(self, node: ObjectNode, needed: list[str]) -> Schema:
         if node.relations:

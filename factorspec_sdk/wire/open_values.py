@@ -85,6 +85,13 @@ class OpenValues:
         self._written: dict[ValueKey | None, str | None] = {}
         self._size = 0
 
+    @property
+    def rules(self) -> Rules:
+        """What the schemas of the document admit, made when first needed."""
+        if self._rules is None:
+            self._rules = Rules(dict(self._document))
+        return self._rules
+
     def node(self, schema: JsonValue, place: str) -> FreeNode | None:
         """The free node of an open value; None if it has problems (noted)."""
         try:
@@ -115,11 +122,9 @@ class OpenValues:
         Raises:
             NotFree: a keyword cannot be enforced exactly.
         """
-        if self._rules is None:
-            self._rules = Rules(dict(self._document))
-        key = self._rules.root(place)
+        key = self.rules.root(place)
         if key not in self._written:
-            found = grammar_of(self._rules, key, place)
+            found = grammar_of(self.rules, key, place)
             self._size += len(found or "")
             if self._size > MAX_GRAMMARS:
                 raise NotFree(place, "the open values are too large together", hint="narrow their choices")

@@ -19,6 +19,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.objective import Goal
 from factorspec_sdk.wire.finite import FALSE_TRUE, NULL_ONLY, nullable, read_listed, types_of
+from factorspec_sdk.wire.keyword_relations import RELATIONAL, Related, structure_of
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
@@ -49,6 +50,7 @@ class SchemaReader:
     broken: id -> node that stands where problems were found, so that all others are found too.
     definitions: name -> node of every definition that was read, as it was met first.
     unions: all unions as they were read.
+    related: id -> (node, schema, place) of records and lists with relational keywords.
     open_values: writes schemas of no single type.
     orders: objects with the writing order of their properties.
     objective: what the root optimises, level by level.
@@ -60,6 +62,7 @@ class SchemaReader:
         self.broken: dict[int, FreeNode] = {}
         self.definitions: dict[str, SchemaNode] = {}
         self.unions: list[ReadUnion] = []
+        self.related: Related = {}
         self.orders: list[tuple[Schema, list[str]]] = []
         self.objective: tuple[Goal, ...] = ()
         self._document = document
@@ -84,6 +87,8 @@ class SchemaReader:
         self._nodes += 1
         if self._nodes > self._limits.nodes or depth > self._limits.depth:
             too_large(place, "the schema is too large or nested too deep once its references are followed")
+        if isinstance(schema, dict) and structure_of(schema) is not None:
+            return self._typed(schema, place, depth)
         if place and is_open(schema):
             return self.open_values.node(schema, place)
         if not isinstance(schema, dict):
@@ -122,10 +127,12 @@ class SchemaReader:
 
     def _of_type(self, name: str, schema: Schema, place: str, depth: int) -> SchemaNode | None:
         match name:
-            case "object":
-                return self._object(schema, place, depth)
-            case "array":
-                return self._list(schema, place, depth)
+            case "object" | "array":
+                read = self._object if name == "object" else self._list
+                node = read(schema, place, depth)
+                if isinstance(node, ObjectNode | ArrayNode) and structure_of(schema) is not None:
+                    self.related[id(node)] = (node, schema, place)
+                return node
             case _:
                 return self._scalar(name, schema, place)
 
@@ -248,6 +255,8 @@ class SchemaReader:
 
     def _object(self, schema: Schema, place: str, depth: int) -> SchemaNode | None:
         known = {"type", "properties", "required", "additionalProperties", VENDOR}
+        if structure_of(schema) is not None:
+            known |= RELATIONAL
         refuse_others(schema, known, "objects", place, self._problems)
         vendor = object_vendor(schema, place, self._problems)
         if schema.get("additionalProperties", False) is not False:
@@ -326,7 +335,10 @@ class SchemaReader:
         return tuple(goal for goal in found if goal is not None)
 
     def _list(self, schema: Schema, place: str, depth: int) -> SchemaNode | None:
-        refuse_others(schema, {"type", "items", "minItems", "maxItems"}, "lists", place, self._problems)
+        known = {"type", "items", "minItems", "maxItems"}
+        if structure_of(schema) is not None:
+            known |= RELATIONAL
+        refuse_others(schema, known, "lists", place, self._problems)
         least = length(schema, "minItems", place, self._limits.list_items, self._problems)
         most = length(schema, "maxItems", place, self._limits.free_list_items, self._problems)
         if "items" not in schema:

@@ -71,14 +71,14 @@ def test_sizes_tiers_and_cost() -> None:
 
 def test_refused_keywords_are_listed_all_at_once() -> None:
     wrong = json.loads(json.dumps(DOCUMENT))
-    wrong["properties"]["low"]["unevaluatedItems"] = False
+    wrong["properties"]["low"]["minimun"] = 1
     wrong["x-factorspec"]["relations"][0]["over"][0] = "$.lwo"
     found = fs.report(wrong)
     assert found.spec_hash is None
     assert found.satisfiable is None
     assert {part.enforcement for part in found.parts} == {"refused"}
     assert {part.pointer for part in found.parts} == {
-        "/properties/low/unevaluatedItems",
+        "/properties/low/minimun",
         "/x-factorspec/relations/0/over/0",
     }
     assert "(refused)" in str(found)

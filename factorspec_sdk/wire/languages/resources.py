@@ -88,9 +88,16 @@ class Resources:
             self.entries.append(Entry(schema, self._bases.get(place, base), place))
         return known
 
-    def at(self, place: str) -> int:
-        """The number of the schema at a JSON pointer of the document."""
-        return self.number(*self._walk(self._document, "", "", place))
+    def at(self, place: str, *, record: bool = False) -> int:
+        """The number of the schema at a JSON pointer; of a ``record`` the vendor key is read elsewhere."""
+        schema, base, place = self._walk(self._document, "", "", place)
+        if record and place not in self._numbers:
+            assert isinstance(schema, dict)
+            self._check({key: value for key, value in schema.items() if key != VENDOR}, place, self)
+            self._numbers[place] = len(self.entries)
+            self.entries.append(Entry(schema, self._bases.get(place, base), place))
+            return self._numbers[place]
+        return self.number(schema, base, place)
 
     def below(self, number: int, *steps: str | int) -> int:
         """The number of a schema inside another."""
@@ -249,7 +256,12 @@ def _spoken_of(schema: Schema) -> Iterator[str]:
     for key in ("dependentRequired", "dependentSchemas", "dependencies"):
         members = schema.get(key, {})
         assert isinstance(members, dict)
-        yield from sorted(members)
+        for name in sorted(members):
+            yield name
+            others = members[name]
+            yield from (
+                other for other in (others if isinstance(others, list) else []) if isinstance(other, str)
+            )
     listed = schema.get("enum", [])
     assert isinstance(listed, list)
     for value in [*listed, schema.get("const")]:

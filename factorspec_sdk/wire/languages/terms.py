@@ -164,6 +164,10 @@ class Terms(ABC, Generic[T]):
                     pass
         yield from self.own_parts(number, schema)
 
+    def only(self, number: int, keywords: Schema) -> list[T]:
+        """The terms of a schema as if it had only some of its keywords."""
+        return self._read(number, keywords, True, False)
+
     def of_all(self, atoms: Sequence[Atom], place: str) -> list[T]:
         """The terms of values that satisfy all atoms."""
         return list(dict.fromkeys(self._joined([self.of(*atom) for atom in atoms], place)))

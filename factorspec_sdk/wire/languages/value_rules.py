@@ -27,13 +27,16 @@ from factorspec_sdk.wire.languages.wellformed import check_schema
 
 
 class Rules:
-    """Makes the alternatives of rules. Those of a key are kept."""
+    """Makes the alternatives of rules. Those of a key are kept.
+
+    resources, scalars, lists, objects: what the schemas of the document admit.
+    """
 
     def __init__(self, document: Schema) -> None:
-        self._resources = Resources(document, check_schema)
-        self._scalars = Scalars(self._resources)
-        self._lists = Lists(self._resources)
-        self._objects = Objects(self._resources, self._scalars)
+        self.resources = Resources(document, check_schema)
+        self.scalars = Scalars(self.resources)
+        self.lists = Lists(self.resources)
+        self.objects = Objects(self.resources, self.scalars)
         self._known: dict[RuleKey, list[Symbols]] = {}
 
     def root(self, place: str) -> ValueKey | None:
@@ -42,13 +45,13 @@ class Rules:
         Raises:
             NotFree: the schema is not well formed.
         """
-        atom = Atom(self._resources.at(place), True)
-        values = values_of(self._resources, frozenset((atom,)))
+        atom = Atom(self.resources.at(place), True)
+        values = values_of(self.resources, frozenset((atom,)))
         return None if values is None else ValueKey(values)
 
     def orders(self) -> list[tuple[Schema, list[str]]]:
         """All schemas with properties that were read, and their names in writing order."""
-        return self._resources.orders()
+        return self.resources.orders()
 
     def alternatives(self, key: RuleKey) -> list[Symbols]:
         """The alternatives of a rule.
@@ -65,24 +68,24 @@ class Rules:
             case ValueKey():
                 return self._of_value(key.atoms)
             case ItemKey():
-                return item_alternatives(key, self._resources)
+                return item_alternatives(key, self.resources)
             case MemberKey():
-                return member_alternatives(key, self._resources)
+                return member_alternatives(key, self.resources)
             case DistinctKey():
                 return distinct_alternatives(key, self.alternatives)
 
     def _of_value(self, atoms: Values) -> Iterator[Symbols]:
         ordered = sorted(atoms)
-        place = self._resources.entries[ordered[0].number].place if ordered else ""
+        place = self.resources.entries[ordered[0].number].place if ordered else ""
         for kind in SCALAR_TYPES:
             whole = universe(kind)
             for number, positive in ordered:
-                values = self._scalars.of(number, kind)
+                values = self.scalars.of(number, kind)
                 whole = whole & values if positive else whole - values
             if not whole.is_empty:
                 yield (Text(whole, kind == "string"),)
-        for term in self._lists.of_all(ordered, place):
+        for term in self.lists.of_all(ordered, place):
             yield ("[", list_start(term))
-        order = [name for number, _ in ordered for name in self._resources.names(number)]
-        for found in self._objects.of_all(ordered, place):
-            yield ("{", object_start(members_of(found, order, place, self._resources)))
+        order = [name for number, _ in ordered for name in self.resources.names(number)]
+        for found in self.objects.of_all(ordered, place):
+            yield ("{", object_start(members_of(found, order, place, self.resources)))
