@@ -15,7 +15,7 @@ from factorspec_sdk.relations.code_types import constant_code, domains_type
 from factorspec_sdk.relations.evaluate import Truth, constant
 from factorspec_sdk.relations.expressions import Const
 from factorspec_sdk.relations.view import View, value_key
-from factorspec_sdk.relations.wording import fields_text, listed_text, worded
+from factorspec_sdk.relations.wording import counted, fields_text, listed_text, worded
 
 if TYPE_CHECKING:
     from factorspec_sdk.automata.nodes import Condition
@@ -65,7 +65,7 @@ class Cardinality(RelationBase):
             if len(found) < occurs.least or (occurs.most is not None and len(found) > occurs.most):
                 where = f" ({fields_text(found)})" if found else ""
                 return (
-                    f"{worded(constant(occurs))} occurs {len(found)} times{where}, but must occur "
+                    f"{worded(constant(occurs))} occurs {counted(len(found), 'time')}{where}, but must occur "
                     f"{_times(occurs)}"
                 )
         return None
@@ -73,7 +73,7 @@ class Cardinality(RelationBase):
 
 def _times(occurs: Occurs) -> str:
     if occurs.least == occurs.most:
-        return f"exactly {occurs.least} times"
+        return f"exactly {counted(occurs.least, 'time')}"
     if occurs.most is None:
-        return f"at least {occurs.least} times"
+        return f"at least {counted(occurs.least, 'time')}"
     return f"{occurs.least} to {occurs.most} times"

@@ -13,6 +13,7 @@ from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
 from factorspec_sdk.relations.lower_numbers import list_length
 from factorspec_sdk.relations.view import View, listed
+from factorspec_sdk.relations.wording import counted
 
 if TYPE_CHECKING:
     from factorspec_sdk.automata.nodes import Condition
@@ -34,7 +35,8 @@ class SameLength(RelationBase):
         lengths = self._lengths(view)
         first = lengths[0]
         other = next(found for found in lengths if found[1] != first[1])
-        return f"{first[0]} has {first[1]} items and {other[0]} has {other[1]}, but all must be equally long"
+        number = counted(first[1], "item")
+        return f"{first[0]} has {number} and {other[0]} has {other[1]}, but all must be equally long"
 
     def lower(self, lowering: Lowering) -> Iterable[Condition]:
         store = lowering.store

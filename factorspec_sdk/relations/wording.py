@@ -57,6 +57,11 @@ def fields_text(fields: Iterable[tuple[str, object]]) -> str:
     return text + (f", … ({len(listed)} fields)" if len(listed) > _SHOWN_FIELDS else "")
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things ("1 item", "2 items")."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def listed_text(values: Iterable[Quantity]) -> str:
     """Values ("1, 'a', …"), at most six."""
     listed = list(values)

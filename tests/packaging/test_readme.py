@@ -4,9 +4,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import factorspec_sdk as fs
 from tests.server.http.serving import serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +58,17 @@ def test_the_openai_package_gets_an_order_from_a_server(capsys: pytest.CaptureFi
     output = capsys.readouterr().out
     assert "lines=[Line(" in output
     assert "'name': 'adds up'" in output
+
+
+def test_a_kind_of_ones_own_is_declared_and_checked() -> None:
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(example().split("class Today")[0] + block("fs.Bundle"), "README.md", "exec"), names)
+    tree: Any = names["Tree"]
+    vendor: Any = fs.document(tree)["x-factorspec"]
+    assert [relation["kind"] for relation in vendor["relations"]] == ["permutation_of", "member_of"]
+    tree(nodes=[{"id": 1, "parent": 0}, {"id": 0, "parent": None}])
+    with pytest.raises(ValueError, match="graph: nodes"):
+        tree(nodes=[{"id": 0, "parent": 1}])
 
 
 def test_explanations_say_what_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:

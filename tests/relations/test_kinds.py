@@ -92,7 +92,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
         },
         {"s": [*STOPS, {"city": None}, {"city": "Oslo"}]},
         {"s": [*STOPS, STOPS[0]]},
-        "'Rome' occurs 2 times (s[0].city = 'Rome', s[2].city = 'Rome'), but must occur exactly 1 times",
+        "'Rome' occurs 2 times (s[0].city = 'Rome', s[2].city = 'Rome'), but must occur exactly 1 time",
     ),
     "precedence": (
         {"over": ["$.s[*].city"], "values": [{"const": "Rome"}, {"const": "Oslo"}]},
