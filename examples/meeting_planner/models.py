@@ -1,47 +1,50 @@
-"""The schedule that is asked for, declared once; ``schedule`` binds it to a day."""
+"""The schedule that is asked for, declared once; ``schedule`` binds it to a day.
 
-from datetime import time
+Times of day are minutes since midnight: lengths and ways are minutes too, so that they add up, and a number
+is written digit by digit, which costs less than a text for each minute.
+"""
+
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 import factorspec_sdk as fs
-from examples.meeting_planner.problem import Day
+from examples.meeting_planner.problem import Day, minute_of
 
 #: most meetings of one day
-MOST = 20
+MOST = 12
 
 
 class Given(BaseModel):
-    """What arrives with each call; lengths and ways in seconds, the unit in which times differ."""
+    """What arrives with each call; times are minutes since midnight, lengths and ways minutes."""
 
     friends: list[str]
     places: list[str]
-    first: time
-    last: time
+    first: int
+    last: int
     place_of: dict[str, str]
-    there_from: dict[str, time]
-    there_until: dict[str, time]
+    there_from: dict[str, int]
+    there_until: dict[str, int]
     length: dict[str, int]
     way: dict[tuple[str, str], int]
     way_from_arrival: dict[str, int]
-    arrive_time: time
+    arrive_time: int
     num_friends: int
 
 
 class Meeting(BaseModel):
-    """A friend, where they are, and from when to when; any minute of the day."""
+    """A friend, where they are, and from which minute of the day to which."""
 
     friend: Annotated[str, fs.In("friends")]
     place: Annotated[str, fs.In("places")]
-    start: Annotated[time, fs.Between(fs.param("first"), fs.param("last"), fs.minutes(1))]
-    end: Annotated[time, fs.Between(fs.param("first"), fs.param("last"), fs.minutes(1))]
+    start: Annotated[int, fs.Between(fs.param("first"), fs.param("last"))]
+    end: Annotated[int, fs.Between(fs.param("first"), fs.param("last"))]
 
 
 @fs.all_different("meetings[*].friend", name="each friend once")
 @fs.slide(
     "meetings",
-    lambda a, b: fs.elapsed(a.end, b.start) >= fs.param("way")[a.place, b.place],
+    lambda a, b: b.start >= a.end + fs.param("way")[a.place, b.place],
     name="time to get there",
 )
 class Schedule(BaseModel):
@@ -66,12 +69,12 @@ class Schedule(BaseModel):
 
     @fs.relation("as long as asked")
     def lengths(self, given: Given) -> bool:
-        return fs.every(fs.elapsed(m.start, m.end) >= given.length[m.friend] for m in self.meetings)
+        return fs.every(m.end - m.start >= given.length[m.friend] for m in self.meetings)
 
     @fs.relation("time to get there after the arrival")
     def first_way(self, given: Given) -> bool:
         first = self.meetings[0]
-        return fs.elapsed(given.arrive_time, first.start) >= given.way_from_arrival[first.place]
+        return first.start >= given.arrive_time + given.way_from_arrival[first.place]
 
 
 MOST_FRIENDS = fs.maximize(lambda day: fs.length(day.meetings), name="friends met")
@@ -83,15 +86,15 @@ def given_for(day: Day) -> Given:
     return Given(
         friends=[friend.name for friend in friends],
         places=places,
-        first=min(day.arrive_time, *(friend.there_from for friend in friends)),
-        last=max(friend.there_until for friend in friends),
+        first=minute_of(day.arrive_time),
+        last=max(minute_of(friend.there_until) for friend in friends),
         place_of={friend.name: friend.place for friend in friends},
-        there_from={friend.name: friend.there_from for friend in friends},
-        there_until={friend.name: friend.there_until for friend in friends},
-        length={friend.name: 60 * friend.minutes for friend in friends},
-        way={(a, b): 60 * day.minutes_between(a, b) for a in places for b in places},
-        way_from_arrival={place: 60 * day.minutes_between(day.arrive_at, place) for place in places},
-        arrive_time=day.arrive_time,
+        there_from={friend.name: minute_of(friend.there_from) for friend in friends},
+        there_until={friend.name: minute_of(friend.there_until) for friend in friends},
+        length={friend.name: friend.minutes for friend in friends},
+        way={(a, b): day.minutes_between(a, b) for a in places for b in places},
+        way_from_arrival={place: day.minutes_between(day.arrive_at, place) for place in places},
+        arrive_time=minute_of(day.arrive_time),
         num_friends=len(friends),
     )
 
@@ -104,8 +107,9 @@ def schedule(day: Day, *, most: bool) -> type[Schedule]:
 
 def messages(day: Day) -> list[dict[str, str]]:
     """The request to the model."""
-    form = '{"meetings": [{"friend": "…", "place": "…", "start": "09:30:00", "end": "10:15:00"}, …]}'
+    form = '{"meetings": [{"friend": "…", "place": "…", "start": 570, "end": 615}, …]}'
+    system = f"You plan days. Times are minutes since midnight. Answer with JSON only, like this: {form}"
     return [
-        {"role": "system", "content": f"You plan days. Answer with JSON only, like this: {form}"},
+        {"role": "system", "content": system},
         {"role": "user", "content": day.in_words()},
     ]

@@ -10,6 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 FOLDER = Path(__file__).parent / "problems"
 
 
+def minute_of(moment: time) -> int:
+    """Minutes since midnight."""
+    return moment.hour * 60 + moment.minute
+
+
 class Friend(BaseModel):
     """Someone to meet: where, between which times, for how many minutes at least."""
 
@@ -34,7 +39,7 @@ class Day(BaseModel):
     text: str | None = None
     arrive_at: str
     arrive_time: time
-    friends: tuple[Friend, ...] = Field(min_length=1, max_length=20)
+    friends: tuple[Friend, ...] = Field(min_length=1, max_length=12)
     travel: dict[str, dict[str, int]]
 
     @model_validator(mode="after")

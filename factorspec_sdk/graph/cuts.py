@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from factorspec_sdk.automata.distinct import Distinct, DistinctPlan
 from factorspec_sdk.automata.linear import Linear, Term
+from factorspec_sdk.automata.logic import parts_of
 from factorspec_sdk.automata.nodes import ValueNode
 from factorspec_sdk.fields.domains import Domain, IntRange
 from factorspec_sdk.graph.factors import bits
@@ -38,7 +39,9 @@ class Cuts:
     cuts: layers at which segments begin, and the end. following: the first cut after each layer.
     codes: the numbers of wide slots, None for discrete ones; they share ``origin`` and ``per_number``, codes.
     differ: the one condition that is not local. later: per layer, which of its values can still be taken.
-    terms: the objective's, by cut, slots counted from it.
+    terms: the objective's, by cut, slots counted from it. numbers: of each layer's values among those that
+    must differ (None: it need not). jumps: for each value of a branch whether it skips slots. tail: the last
+    cut, if its segment reads nothing that the one before does not, else None.
 
     Raises:
         NoSequence: the component is none.
@@ -54,8 +57,11 @@ class Cuts:
         self.cuts = self._cuts()
         self.following = self._next_cuts()
         self.terms = self._segment_terms(value)
+        self.numbers = [self._numbers(at) for at in range(self.size)]
+        self.jumps = [self._jumps(at) for at in range(self.size)]
         self.kinds = self._layer_kinds()
         self.signatures = self._signed()
+        self.tail = self._covered_tail()
 
     def _grid(self) -> tuple[int, int]:
         """(code of number 0, codes per number), the same for all wide slots."""
@@ -86,6 +92,10 @@ class Cuts:
             return [0] * (self.size + 1)
         slots = [*self.layers.slots, self.layers.slots[-1] + 1]
         return [self.differ.later[bisect_left(self.differ.slots, slot)] for slot in slots]
+
+    def num_differing(self, cut: int) -> int:
+        """How many slots of a segment take one of the values that must differ."""
+        return sum(self.numbers[at] is not None for at in range(cut, self.following[cut]))
 
     def still_to_differ(self) -> dict[int, int]:
         """Per cut, how many slots from there on take one of the values that must differ for sure."""
@@ -152,15 +162,34 @@ class Cuts:
         """A number for each layer: equal where steps depend on the same things."""
         known: dict[object, int] = {}
         found = []
-        for at in range(self.size):
-            entering, numbers = self.layers.entering(at), self.numbers(at)
-            moves = len(self.layers.domains[at]) if self.layers.is_branch(at) else 0
-            jumps = tuple(self.layers.move(at, index).target == at + 1 for index in range(moves))
-            key = (id(self.layers.domains[at]), entering, numbers, jumps)
+        for at, (numbers, jumps) in enumerate(zip(self.numbers, self.jumps, strict=True)):
+            key = (id(self.layers.domains[at]), self.layers.entering(at), numbers, jumps)
             found.append(known.setdefault(key, len(known)))
         return found
 
-    def numbers(self, layer: int) -> tuple[int, ...] | None:
+    def _covered_tail(self) -> int | None:
+        if len(self.cuts) < 3:
+            return None
+        before, last, end = self.cuts[-3:]
+        if end - last != last - before or self.terms[before] != self.terms[last]:
+            return None
+        for one, other in zip(range(before, last), range(last, end), strict=True):
+            same = self.numbers[one] == self.numbers[other] and self.jumps[one] == self.jumps[other]
+            if not same or self.layers.domains[one] is not self.layers.domains[other]:
+                return None
+            entering = parts_of(self.layers.entering(one))
+            if not set(parts_of(self.layers.entering(other))) <= set(entering):
+                return None
+        return last
+
+    def _jumps(self, layer: int) -> tuple[bool, ...]:
+        """For each value of a branch whether it skips slots; nothing for other slots."""
+        if not self.layers.is_branch(layer):
+            return ()
+        moves = (self.layers.move(layer, index) for index in range(len(self.layers.domains[layer])))
+        return tuple(move.target != layer + 1 for move in moves)
+
+    def _numbers(self, layer: int) -> tuple[int, ...] | None:
         """Numbers of the layer's values among those that must differ; -1 is null."""
         slot = self.layers.slots[layer]
         if self.differ is None or slot not in self.differ.slots:

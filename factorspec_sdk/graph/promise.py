@@ -4,6 +4,9 @@ Every value of the ``all_different`` is taken at most once, and, where the regis
 last number from which any way takes it. So what is still to come gains at most the sum of the best gains of
 the values that are unused and not too late, and at most one way per segment; and there must be as many such
 values as slots that still have to take one.
+
+The ways of the tail (``Cuts.tail``) are not known yet. Where every way takes one value and leads to the next
+cut or to the end, the tail is only reached by as many values as there are segments before it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from factorspec_sdk.automata.linear import Term
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.graph.clamps import FAR
 from factorspec_sdk.graph.factors import bits
@@ -18,25 +22,35 @@ from factorspec_sdk.graph.segments import Hop, Segments
 
 
 class Promise:
-    """Bounds for one component. ``reachable``: (cut, local residual) of all its states."""
+    """Bounds for one component. ``reachable``: (cut, local residual) of all states before the tail."""
 
     def __init__(self, segments: Segments, reachable: Iterable[tuple[int, Condition]]) -> None:
         gains: dict[int, int] = {}
         latest: dict[int, int] = {}
         self._free = 0
         self._single = True
-        monotone = True
+        regular = monotone = True
+        noted = set[tuple[int, bool]]()
         for cut, local in reachable:
-            for hop in segments.hops(cut, local, segments.cuts.terms[cut]):
+            jumps, others = segments.at_cut(cut, local)
+            for hop in jumps if (id(others), cut > 0) in noted else jumps + others:
                 self._note(hop, gains)
+                target = segments.cuts.following[cut] if hop.target is None else hop.target
+                onward = target != segments.size
+                regular = regular and not (onward and (hop.target is not None or not hop.bits))
                 if cut:
                     # after the last hop the number does not matter
-                    monotone = monotone and (hop.move.least >= 0 or hop.target == segments.cuts.size)
+                    monotone = monotone and (hop.move.least >= 0 or not onward)
                     for number in bits(hop.bits):
                         latest[number] = max(latest.get(number, -FAR), hop.move.last)
+            noted.add((id(others), cut > 0))
         self._gains = {1 << number: gain for number, gain in gains.items() if gain > 0}
-        self._rest = {cut: len(segments.cuts.cuts) - 1 - at for at, cut in enumerate(segments.cuts.cuts)}
+        tail = segments.cuts.tail
+        known = len(segments.cuts.cuts) - (1 if tail is None else 2)
+        self._rest = {cut: max(0, known - at) for at, cut in enumerate(segments.cuts.cuts)}
         self._open = segments.cuts.still_to_differ()
+        self._tail_slots = 0 if tail is None else segments.cuts.num_differing(tail)
+        self._tail = 0 if tail is None else sum(_most(term) for term in segments.cuts.terms[tail])
         ends = sorted({latest.get(number, FAR) if monotone else FAR for number in gains})
         self._ends = ends
         self._masks = [
@@ -52,6 +66,7 @@ class Promise:
         ]
         self._even = len(set(self._gains.values())) == 1 and self._single
         self._gain = max(self._gains.values(), default=0)
+        self._must_fill = regular and self._even and len(self._gains) == len(gains)
 
     def _note(self, hop: Hop, gains: dict[int, int]) -> None:
         if not hop.bits:
@@ -67,8 +82,8 @@ class Promise:
         """
         if need is not None and self.most(cut, used, low) < need:
             return False
-        still = self._open[cut]
-        if not still:
+        still = self._open[cut] - self._tail_slots
+        if still <= 0:
             return True
         at = bisect_left(self._ends, low) if cut else 0
         return at < len(self._ends) and (self._in_time[at] & ~used).bit_count() >= still
@@ -78,9 +93,18 @@ class Promise:
         segments = self._rest[cut]
         free = self._free * segments
         at = bisect_left(self._ends, low) if cut else 0
-        if at == len(self._ends):
-            return free
-        left = self._masks[at] & ~used
-        if self._even:
-            return free + self._gain * min(left.bit_count(), segments)
-        return free + sum(gain for bit, gain in self._gains.items() if bit & left)
+        left = self._masks[at] & ~used if at < len(self._ends) else 0
+        if not self._even:
+            return free + self._tail + sum(gain for bit, gain in self._gains.items() if bit & left)
+        count = left.bit_count()
+        if self._must_fill and count < segments:
+            return free + self._gain * count
+        return free + self._tail + self._gain * min(count, segments)
+
+
+def _most(term: Term) -> int:
+    """The most that a term can come to; 0 at least."""
+    node, factor = term
+    if node.lo is None or node.hi is None:
+        return FAR
+    return max(0, factor * node.lo, factor * node.hi)

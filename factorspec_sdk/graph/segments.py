@@ -45,8 +45,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Steps up to the next cut, or to a jump, as one. ``layers``: how many were read."""
+    """Steps up to the next cut, or to a jump, as one. ``layers``: how many were read.
 
+    first: the value of the first slot, None where that is wide.
+    """
+
+    first: int | None
     move: Clamp
     bits: int
     gain: int
@@ -57,13 +61,17 @@ class Way:
 
 
 class Hop(NamedTuple):
-    """A way from a layer to ``target``, which is a cut or the end."""
+    """A way from a layer to ``target``, a cut or the end; None is the next cut.
+
+    first: value of the layer's slot, None where that is wide.
+    """
 
     move: Clamp
     bits: int
     gain: int
-    target: int
+    target: int | None
     local: Condition
+    first: int | None
 
 
 class Segments:
@@ -77,32 +85,48 @@ class Segments:
         self.num_read = 0
         self._wide = WideSteps(self.cuts)
         self._entering = [tuple(parts_of(layers.entering(at))) for at in range(self.size)]
-        self._ways: dict[tuple[int, Condition], list[Way]] = {}
+        self._shared: dict[tuple[int, Condition], tuple[list[Way], list[Hop]]] = {}
+        self._at_cut: list[dict[Condition, tuple[list[Hop], list[Hop]]]] = [{} for _ in range(self.size)]
         self._hops: list[dict[tuple[Condition, Terms], list[Hop]]] = [{} for _ in range(self.size)]
         self._steps: dict[tuple[int, frozenset[Condition], Terms], list[Step]] = {}
 
     # -- ways -----------------------------------------------------------------------------------------
 
     def hops(self, layer: int, local: Condition, terms: Terms) -> list[Hop]:
-        """All ways from what is left at a layer to the next cuts. O(ways) once."""
+        """All ways from what is left at a layer to the next cuts, jumps first. O(ways) once."""
+        if layer in self.cuts.signatures:
+            jumps, others = self.at_cut(layer, local)
+            return jumps + others
         found = self._hops[layer].get((local, terms))
         if found is None:
-            resolved = [self._resolved(layer, way) for way in self._ways_from(layer, local, terms)]
-            found = self._hops[layer][local, terms] = [hop for hop in resolved if hop is not None]
+            ways = list(self._walk(layer, local, terms))
+            found = self._hops[layer][local, terms] = self._jumps(layer, ways) + _plain(ways)
         return found
 
-    def _ways_from(self, layer: int, local: Condition, terms: Terms) -> list[Way]:
-        signature = self.cuts.signatures.get(layer)
-        if signature is None:
-            return list(self._walk(layer, local, terms))
-        ways = self._ways.get((signature, local))
-        if ways is None:
-            ways = self._ways[signature, local] = list(self._walk(layer, local, terms))
-        return ways
+    def at_cut(self, cut: int, local: Condition) -> tuple[list[Hop], list[Hop]]:
+        """(those that jump over cuts, those to the next cut) from what is left at a cut.
+
+        The latter are one list for all segments of the same signature.
+        """
+        found = self._at_cut[cut].get(local)
+        if found is None:
+            key = (self.cuts.signatures[cut], local)
+            shared = self._shared.get(key)
+            if shared is None:
+                ways = list(self._walk(cut, local, self.cuts.terms[cut]))
+                shared = self._shared[key] = ways, _plain(ways)
+            found = self._at_cut[cut][local] = self._jumps(cut, shared[0]), shared[1]
+        return found
+
+    def _jumps(self, layer: int, ways: list[Way]) -> list[Hop]:
+        resolved = (self._resolved(layer, way) for way in ways if way.jump is not None)
+        return [hop for hop in resolved if hop is not None]
 
     def settled(self, layer: int, step: Step) -> Hop | None:
         """Where a single step at ``layer`` leads: the next layer, or a cut that it jumps to."""
-        way = Way(step.move, step.bits, step.gain, self.joined(step.parts), step.terms, 1, step.jump)
+        way = Way(
+            step.index, step.move, step.bits, step.gain, self.joined(step.parts), step.terms, 1, step.jump
+        )
         return self._resolved(layer, way)
 
     def joined(self, parts: Sequence[Condition]) -> Condition:
@@ -121,12 +145,13 @@ class Segments:
                 if move is None or step.bits & here.bits:
                     continue
                 taken, gain = here.bits | step.bits, here.gain + step.gain
+                first = here.index if at > start else step.index
                 if step.jump is not None or at + 1 == end:
                     left = self.joined(step.parts)
-                    yield Way(move, taken, gain, left, step.terms, at + 1 - start, step.jump)
+                    yield Way(first, move, taken, gain, left, step.terms, at + 1 - start, step.jump)
                     made += 1
                 else:
-                    stack.append((at + 1, Step(None, move, taken, gain, step.parts, step.terms, None)))
+                    stack.append((at + 1, Step(first, move, taken, gain, step.parts, step.terms, None)))
             if made > MAX_WAYS:
                 raise NoSequence
 
@@ -134,7 +159,7 @@ class Segments:
         """A way with its jump carried out: skipped slots are absent."""
         at = start + way.layers
         if way.jump is None:
-            return Hop(way.move, way.bits, way.gain, at, way.local)
+            return Hop(way.move, way.bits, way.gain, at, way.local, way.first)
         target = self.layers.move(at - 1, way.jump).target
         local, false = way.local, self.store.false
         for skipped in range(at, target):
@@ -148,7 +173,7 @@ class Segments:
         cuts = self.cuts.cuts
         for cut in cuts[bisect_left(cuts, at) : bisect_left(cuts, target)]:
             gain += sum(factor * _absent(node) for node, factor in self.cuts.terms[cut])
-        return Hop(move, way.bits, gain, target, self.joined(sifted[0]))
+        return Hop(move, way.bits, gain, target, self.joined(sifted[0]), way.first)
 
     # -- steps ----------------------------------------------------------------------------------------
 
@@ -190,29 +215,38 @@ class Segments:
 
     def _taken(self, layer: int, index: int, entered: list[Condition], terms: Terms) -> Step | None:
         code = self.layers.code(layer, index)
-        sifted = self._wide.sift([part.advance(index, code) for part in entered])
+        parts = []
+        for part in entered:
+            after = part.advance(index, code)
+            if after is self.store.false:
+                return None
+            if after is not self.store.true and after is not self.store.unknown:
+                parts.append(after)
+        sifted = self._wide.sift(parts)
         if sifted is None:
             return None
         gain, rest = 0, []
         for node, factor in terms:
-            after = node.assign(0, index, code).moved(-1)
-            if isinstance(after, Known):
-                gain += factor * _number(after)
+            value = node.assign(0, index, code).moved(-1)
+            if isinstance(value, Known):
+                gain += factor * _number(value)
             else:
-                rest.append((after, factor))
-        numbers = self.cuts.numbers(layer)
+                rest.append((value, factor))
+        numbers = self.cuts.numbers[layer]
         bit = 0 if numbers is None or numbers[index] < 0 else 1 << numbers[index]
-        jumps = self.layers.is_branch(layer) and self.layers.move(layer, index).target != layer + 1
-        parts = tuple(sifted[0])
-        return Step(
-            index, self._wide.passed(*sifted), bit, gain, parts, tuple(rest), index if jumps else None
-        )
+        jump = index if self.cuts.jumps[layer] and self.cuts.jumps[layer][index] else None
+        return Step(index, self._wide.passed(*sifted), bit, gain, tuple(sifted[0]), tuple(rest), jump)
 
     def wide_steps(self, layer: int, parts: Sequence[Condition]) -> list[WideStep]:
         """What the values of a wide slot do to the register, one clamp per interval of allowed ones."""
         entered = [*parts, *self._entering[layer]]
         self._count(len(entered) + 1)
         return self._wide.of(layer, entered)
+
+
+def _plain(ways: Sequence[Way]) -> list[Hop]:
+    """Those that go to the next cut."""
+    return [Hop(way.move, way.bits, way.gain, None, way.local, way.first) for way in ways if way.jump is None]
 
 
 def _absent(node: ValueNode) -> int:

@@ -92,17 +92,24 @@ class SequenceSearch:
         return min(0, *numbers), max(0, *numbers)
 
     def _explore(self) -> None:
-        """Make all hops, whatever the numbers and used values, so that no later question meets a new form."""
-        start = (0, self.start.local)
-        stack, seen = [start], {start}
-        while stack:
-            cut, local = stack.pop()
-            for hop in self._segments.hops(cut, local, self._segments.cuts.terms[cut]):
-                found = (hop.target, hop.local)
-                if hop.target < self._size and found not in seen:
-                    seen.add(found)
-                    stack.append(found)
-        self._reachable = seen
+        """Make all hops, whatever the numbers and used values, so that no later question meets a new form.
+
+        Those of the tail are left for later: what they read was read in the segment before.
+        """
+        cuts = self._segments.cuts
+        found: dict[int, dict[Condition, None]] = {cut: {} for cut in cuts.cuts}
+        found[0][self.start.local] = None
+        for cut in cuts.cuts[:-1]:
+            for local in list(found[cut]):
+                if cut == cuts.tail and local in found[cuts.cuts[-3]]:
+                    continue
+                jumps, others = self._segments.at_cut(cut, local)
+                for hop in jumps + others:
+                    found[self._target(cut, hop)][hop.local] = None
+        self._reachable = [(cut, local) for cut in cuts.cuts[:-1] if cut != cuts.tail for local in found[cut]]
+
+    def _target(self, layer: int, hop: Hop) -> int:
+        return self._segments.cuts.following[layer] if hop.target is None else hop.target
 
     # -- questions ------------------------------------------------------------------------------------
 
@@ -135,7 +142,8 @@ class SequenceSearch:
             if step.index == index:
                 hop = self._segments.settled(layer, step)
                 assert hop is not None, "step() takes feasible values only"
-                return hop.target, self._arrived(hop, state, step.terms)
+                target = layer + 1 if hop.target is None else hop.target
+                return target, self._arrived(target, hop, state, step.terms)
         raise AssertionError("step() takes feasible values only")
 
     def likely(self, layer: int, state: ComponentState) -> None:
@@ -145,18 +153,19 @@ class SequenceSearch:
 
     def _discrete_values(self, layer: int, state: State) -> list[tuple[int, int]]:
         limit = self._hops_taken + HOPS
-        found = []
-        for step in self._steps(layer, state):
-            if step.bits & state.used:
+        found = set[int]()
+        for hop in self._segments.hops(layer, state.local, state.terms):
+            if hop.bits & state.used or hop.first in found:
                 continue
-            hop = self._segments.settled(layer, step)
-            if hop is None or after(hop.move, state.number, state.number) is None:
+            numbers = after(hop.move, state.number, state.number)
+            if numbers is None:
                 continue
-            there = self._arrived(hop, state, step.terms)
-            if _holds(self._completable(hop.target, there, limit), there.number):
-                assert step.index is not None
-                found.append((step.index, step.index))
-        return found
+            target = self._target(layer, hop)
+            live = self._known_spans(target, self._there(target, hop, state[:3]), limit)
+            if any(low <= numbers[1] and numbers[0] <= high for low, high in live):
+                assert hop.first is not None
+                found.add(hop.first)
+        return [(index, index) for index in found]
 
     def _wide_values(self, layer: int, state: State) -> list[tuple[int, int]]:
         limit = self._hops_taken + HOPS
@@ -189,13 +198,13 @@ class SequenceSearch:
             terms = tuple((node.moved(-1), factor) for node, factor in state.terms)
         return State(local, state.used & self._segments.cuts.later[layer + 1], state.gain, number, terms)
 
-    def _arrived(self, hop: Hop, state: State, terms: Terms) -> State:
+    def _arrived(self, target: int, hop: Hop, state: State, terms: Terms) -> State:
         """The state after a step; ``terms``: what is left of the segment's, where it goes on."""
         numbers = after(hop.move, state.number, state.number)
         assert numbers is not None
-        if hop.target in self._segments.cuts.terms:
-            terms = self._segments.cuts.terms[hop.target]
-        used = (state.used | hop.bits) & self._segments.cuts.later[hop.target]
+        if target in self._segments.cuts.terms:
+            terms = self._segments.cuts.terms[target]
+        used = (state.used | hop.bits) & self._segments.cuts.later[target]
         return State(hop.local, used, state.gain + hop.gain, numbers[0], terms)
 
     def _steps(self, layer: int, state: State) -> list[Step]:
@@ -212,24 +221,26 @@ class SequenceSearch:
         """The numbers from which the rest can be completed; those that a budget leaves open are left out."""
         key = state[:3]
         if layer == self._size or layer in self._segments.cuts.terms:
-            try:
-                return self._spans(layer, key, limit)
-            except OverBudget:
-                self.exact = False
-                return ()
+            return self._known_spans(layer, key, limit)
         found: list[tuple[int, int]] = []
         for hop in self._segments.hops(layer, state.local, state.terms):
-            if hop.bits & state.used:
-                continue
-            self._hops_taken += 1
-            try:
-                found += before(hop.move, self._spans(hop.target, self._there(hop, key), limit))
-            except OverBudget:
-                self.exact = False
+            if not hop.bits & state.used:
+                target = self._target(layer, hop)
+                there = self._there(target, hop, key)
+                found += before(hop.move, self._known_spans(target, there, limit))
         return joined(found)
 
-    def _there(self, hop: Hop, key: Key) -> Key:
-        return hop.local, (key[1] | hop.bits) & self._segments.cuts.later[hop.target], key[2] + hop.gain
+    def _known_spans(self, cut: int, key: Key, limit: int) -> Spans:
+        """Live numbers at a cut, nothing where the budget runs out."""
+        self._hops_taken += 1
+        try:
+            return self._spans(cut, key, limit)
+        except OverBudget:
+            self.exact = False
+            return ()
+
+    def _there(self, target: int, hop: Hop, key: Key) -> Key:
+        return hop.local, (key[1] | hop.bits) & self._segments.cuts.later[target], key[2] + hop.gain
 
     def _spans(self, cut: int, key: Key, limit: int) -> Spans:
         """Live numbers at a cut. Recursion is as deep as there are cuts. Raises OverBudget."""
@@ -241,13 +252,14 @@ class SequenceSearch:
         if self._by_need:
             return ()  # the backward pass has made all that are not empty
         spans: list[tuple[int, int]] = []
-        for hop in reversed(self._segments.hops(cut, key[0], self._segments.cuts.terms[cut])):
+        for hop in self._segments.hops(cut, key[0], self._segments.cuts.terms[cut]):
             if hop.bits & key[1]:
                 continue
             self._hops_taken += 1
             if self._hops_taken > limit:
                 raise OverBudget
-            spans += before(hop.move, self._spans(hop.target, self._there(hop, key), limit))
+            target = self._target(cut, hop)
+            spans += before(hop.move, self._spans(target, self._there(target, hop, key), limit))
             if len(spans) > 1:
                 spans = list(joined(spans))
             if spans and spans[0][0] <= self._full[0] and spans[0][1] >= self._full[1]:
@@ -289,51 +301,73 @@ class SequenceSearch:
                     numbers = None if hop.bits & key[1] else after(hop.move, low, high)
                     if numbers is None:
                         continue
-                    there = self._there(hop, key)
-                    if hop.target == self._size:
+                    target = self._target(cut, hop)
+                    there = self._there(target, hop, key)
+                    if target == self._size:
                         best = there[2] if best is None else max(best, there[2])
                         continue
-                    known = waiting.setdefault(hop.target, {}).get(there)
+                    known = waiting.setdefault(target, {}).get(there)
                     if known is None or numbers[0] < known[0]:
-                        waiting[hop.target][there] = numbers
+                        waiting[target][there] = numbers
         return best
 
     def _reach(self, promise: Promise, floor: int | None) -> set[int]:
         """Forward: makes the edges between states that can reach ``floor``; what complete ones gained."""
-        limit = self._hops_taken + HOPS
         gains: set[int] = set()
         at: dict[int, dict[Key, tuple[int, int]]] = {0: {(self.start.local, 0, 0): (0, 0)}}
         self._forward = [{} for _ in range(self._size)]
-        later, size = self._segments.cuts.later, self._size
+        limit = self._hops_taken + HOPS
         for cut in self._segments.cuts.cuts[:-1]:
-            terms = self._segments.cuts.terms[cut]
-            for key, (low, high) in at.pop(cut, {}).items():
-                local, used, gain = key
-                if not promise.enough(cut, used, low, None if floor is None else floor - gain):
+            for key, numbers in at.pop(cut, {}).items():
+                need = None if floor is None else floor - key[2]
+                if not promise.enough(cut, key[1], numbers[0], need):
                     continue
                 edges: list[tuple[Clamp, int, Key]] = []
-                hops = self._segments.hops(cut, local, terms)
-                self._hops_taken += len(hops)
+                jumps, others = self._segments.at_cut(cut, key[0])
+                for hop in jumps:
+                    target = self._target(cut, hop)
+                    self._spread(target, [hop], key, numbers, at.setdefault(target, {}), edges)
+                target = self._segments.cuts.following[cut]
+                self._spread(target, others, key, numbers, at.setdefault(target, {}), edges)
+                self._forward[cut][key] = edges
+                self._hops_taken += len(others)
                 if self._hops_taken > limit:
                     raise OverBudget
-                for move, taken, gained, target, left in hops:
-                    if taken & used:
-                        continue
-                    first, last = max(low, move[0]), min(high, move[1])
-                    if first > last:
-                        continue
-                    there = (left, (used | taken) & later[target], gain + gained)
-                    edges.append((move, target, there))
-                    if target == size:
-                        gains.add(there[2])
-                        continue
-                    first, last = max(move[4], first + move[2]), min(move[5], last + move[3])
-                    known = at.setdefault(target, {}).get(there)
-                    if known is not None:
-                        first, last = min(first, known[0]), max(last, known[1])
-                    at[target][there] = (first, last)
-                self._forward[cut][key] = edges
+            gains |= {key[2] for key in at.get(self._size, ())}
         return gains
+
+    def _spread(
+        self,
+        target: int,
+        hops: list[Hop],
+        key: Key,
+        numbers: tuple[int, int],
+        into: dict[Key, tuple[int, int]],
+        edges: list[tuple[Clamp, int, Key]],
+    ) -> None:
+        """Carry a state's numbers over hops to one target. The innermost loop of a compile."""
+        (_, used, gain), (low, high), later = key, numbers, self._segments.cuts.later[target]
+        for move, taken, gained, _, left, _ in hops:
+            if taken & used:
+                continue
+            first, last, least, most, lowest, highest = move
+            if first < low:
+                first = low
+            if last > high:
+                last = high
+            if first > last:
+                continue
+            there = (left, (used | taken) & later, gain + gained)
+            edges.append((move, target, there))
+            first, last = first + least, last + most
+            if first < lowest:
+                first = lowest
+            if last > highest:
+                last = highest
+            known = into.get(there)
+            if known is not None:
+                first, last = min(first, known[0]), max(last, known[1])
+            into[there] = (first, last)
 
     def _backward(self, need: int) -> None:
         """Live numbers of the states that the forward pass reached, for solutions that gain ``need``."""

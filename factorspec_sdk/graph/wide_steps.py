@@ -133,6 +133,8 @@ class WideSteps:
 
     def sift(self, parts: Sequence[Condition]) -> tuple[list[Condition], int, int] | None:
         """(what is still open, bounds of the register that are left); None if a part is false."""
+        if all(part.slots and type(part) is not And for part in parts):
+            return list(parts), -FAR, FAR
         kept: list[Condition] = []
         low, high = -FAR, FAR
         waiting = list(parts)

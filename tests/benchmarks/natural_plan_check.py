@@ -68,7 +68,7 @@ def meeting_violations(problem: Record, record: Record) -> list[str]:
     here, now = problem["start"]["location"], problem["start"]["time_min"]
     wrong, met = [], set()
     for meeting in record["meetings"]:
-        name, start, end = meeting["friend"], _minute(meeting["start"]), _minute(meeting["end"])
+        name, start, end = meeting["friend"], meeting["start"], meeting["end"]
         person = people.get(name)
         if person is None or name in met:
             wrong.append(f"{name}: unknown or met twice")
@@ -88,7 +88,7 @@ def meeting_violations(problem: Record, record: Record) -> list[str]:
 
 def meeting_plan(record: Record) -> Plan:
     """A schedule as (name, start, end) in minutes of the day."""
-    return [(m["friend"], _minute(m["start"]), _minute(m["end"])) for m in record["meetings"]]
+    return [(m["friend"], m["start"], m["end"]) for m in record["meetings"]]
 
 
 def calendar_violations(problem: Record, record: Record) -> list[str]:

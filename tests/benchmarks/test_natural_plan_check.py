@@ -120,8 +120,7 @@ def scheduled(problem: Record, plan: list[Any]) -> Record:
     places = {person["name"]: person["location"] for person in problem["people"]}
     return {
         "meetings": [
-            {"friend": name, "place": places[name], "start": clock(start), "end": clock(end)}
-            for name, start, end in plan
+            {"friend": name, "place": places[name], "start": start, "end": end} for name, start, end in plan
         ]
     }
 
