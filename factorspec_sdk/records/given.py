@@ -176,8 +176,7 @@ def _lookup(
     table = ParamTable(param, len(key) + 1, attribute)
     template: Template = {"op": "lookup", "table": table, "key": [term.template for term in key]}
     binders = frozenset[str]().union(*(term.binders for term in key))
-    textual = shape.code in ("date", "time")
-    return SymbolicValue(trace, Term(template, shape.code, text, textual=textual, binders=binders))
+    return SymbolicValue(trace, Term(template, shape.code, text, binders=binders))
 
 
 def looked_up(param: Param, key: object) -> object:

@@ -59,7 +59,6 @@ class Term:
 
     template: its wire form. code: what its value is, None where that is not known. text: how people read it.
     shape: the field's shape where it is a field. unit: "date" or "time" for a difference of two of them.
-    textual: a date or time that comes out of a table as text: it compares, but does not calculate.
     constant: its value, where it is a constant. binders: names of bound items that it speaks of.
     """
 
@@ -68,7 +67,6 @@ class Term:
     text: str
     shape: ScalarShape | None = None
     unit: CodeType | None = None
-    textual: bool = False
     constant: tuple[Scalar] | None = None
     binders: frozenset[str] = frozenset()
 
@@ -115,11 +113,6 @@ def check_cell(column: Term, cell: object) -> Term:
 def arithmetic(op: ArithmeticName, left: Term, right: Term) -> Term:
     """A sum, difference, product or remainder, checked."""
     for side in (left, right):
-        if side.textual:
-            raise TermError(
-                f"cannot calculate with {side.text}: dates and times in parameters only compare",
-                "put integers (days, minutes) into the parameter",
-            )
         if side.code not in (*_NUMBERS, "date", "time", None) or side.constant == (None,):
             raise TermError(f"cannot calculate with {side.text}, which is {side.kind}")
     if op == "mod":
@@ -253,11 +246,6 @@ def _check_comparable(op: ComparisonName, left: Term, right: Term) -> None:
         for side in sides:
             if side.code in ("text", "bool"):
                 raise TermError(f"{side.text} is {side.kind}, which has no order")
-        if left.textual and right.textual:
-            raise TermError(
-                "dates and times that both come from parameters do not compare here",
-                "put integers (days, minutes) into the parameters",
-            )
     for side, other in ((left, right), (right, left)):
         _check_value(side, other)
 

@@ -30,7 +30,7 @@ _COMPUTE: dict[str, Callable[[Sequence[Number]], Number]] = {
 
 def computed(op: str, args: Sequence[Quantity]) -> Quantity:
     """The result of an arithmetic operator."""
-    args = [_read(arg) for arg in args]
+    args = [read_text(arg) for arg in args]
     trouble = _trouble(args)
     if trouble is not None:
         return trouble
@@ -42,7 +42,7 @@ def computed(op: str, args: Sequence[Quantity]) -> Quantity:
 
 def divided_by(op: str, args: Sequence[Quantity], mode: Rounding) -> Quantity:
     """The rounded quotient, or the multiple of the divisor that rounding gives."""
-    args = [_read(arg) for arg in args]
+    args = [read_text(arg) for arg in args]
     trouble = _trouble(args)
     if trouble is not None:
         return trouble
@@ -58,7 +58,7 @@ def extreme_of(values: Sequence[Quantity], *, smallest: bool) -> Quantity:
     """The smallest or largest number; others are left out, MISSING is not."""
     if any(value.code is Special.MISSING for value in values):
         return Quantity(Special.MISSING)
-    found = [(number, read) for read in map(_read, values) if (number := read.number) is not None]
+    found = [(number, read) for read in map(read_text, values) if (number := read.number) is not None]
     if not found:
         return Quantity(Special.UNKNOWN)
     best = min(found, key=lambda pair: pair[0]) if smallest else max(found, key=lambda pair: pair[0])
@@ -69,11 +69,12 @@ def total_of(values: Sequence[Quantity]) -> Quantity:
     """The sum of the numbers among some values; others count as 0, MISSING does not."""
     if any(value.code is Special.MISSING for value in values):
         return Quantity(Special.MISSING)
-    found = [read for read in map(_read, values) if read.number is not None]
+    found = [read for read in map(read_text, values) if read.number is not None]
     return Quantity(exact(sum(_numbers(found))), _result_type("add", found))
 
 
-def _read(value: Quantity) -> Quantity:
+def read_text(value: Quantity) -> Quantity:
+    """A text of a table as the number, date or time that it spells; other values as they are."""
     if value.type != "text" or not isinstance(value.code, str):
         return value
     kind = spelled_type(value.code)

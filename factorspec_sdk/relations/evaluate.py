@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 
 from factorspec_sdk.fields.domains import Scalar, spelled_type
-from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of, total_of
+from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of, read_text, total_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
     EXTREMES,
@@ -94,7 +94,9 @@ def constant(const: Const) -> Quantity:
 
 
 def compare(op: str, left: Quantity, right: Quantity) -> Truth:
-    """Truth of a comparison of two values."""
+    """Truth of a comparison of two values; where they have an order, texts of tables are what they spell."""
+    if op not in ("eq", "ne") and left.type == right.type == "text":
+        left, right = read_text(left), read_text(right)
     a, b = left.as_type(right), right.as_type(left)
     if a is Special.MISSING or b is Special.MISSING:
         return False

@@ -227,7 +227,9 @@ class Lowering(Fields):
         return self.compared(op, left, self.value(right, want or left_type))
 
     def _comparison(self, op: str, left: Expr, right: Expr) -> Condition:
-        want = self._meeting(self.type_of(left), self.type_of(right), left, right)
+        ordered = op not in ("eq", "ne")  # texts have no order: those of tables are what they spell
+        kinds = self.type_of(left, calculated=ordered), self.type_of(right, calculated=ordered)
+        want = self._meeting(kinds[0], kinds[1], left, right)
         return self.compared(op, self.value(left, want), self.value(right, want))
 
     def _meeting(self, left: CodeType | None, right: CodeType | None, *exprs: Expr) -> CodeType | None:

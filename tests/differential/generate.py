@@ -433,6 +433,10 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
         found = {"op": "lookup", "table": name, "key": [{"ref": key.path}]}
         if self.rng.random() < 0.3:
             found = {"op": self.rng.choice(["add", "mul", "least"]), "args": [found, {"ref": other.path}]}
+        elif self.rng.random() < 0.3:
+            first = self.tables[name][0][0]
+            const: Json = {"const": first, "type": "decimal"} if key.type in DECIMALS else {"const": first}
+            return {"op": self.rng.choice(["le", "gt"]), "args": [found, {**found, "key": [const]}]}
         return {"op": self.rng.choice(["eq", "le", "ne"]), "args": [{"ref": other.path}, found]}
 
     def _implies(self, shape: Shape) -> Json | None:

@@ -17,6 +17,7 @@ GIVEN = Given(
     sizes={"x": 1, "y": 2},
     pairs={(kind, n): (n * 7) % 5 for kind in "xy" for n in range(10)},
     rows=[(n, kind) for n in range(6) for kind in "xy" if n % 2],
+    first=datetime.date(2026, 1, 5),
     limits=Limits(least=1, days={"x": datetime.date(2026, 1, 10), "y": datetime.date(2026, 1, 20)}),
 )
 
@@ -57,6 +58,10 @@ BODIES: list[Body] = [
     lambda s, g: fs.is_in(s.kind, g.kinds),
     lambda s, g: fs.is_in(s.a, [1, 2, 3]),
     lambda s, g: s.start >= g.limits.days[s.kind],
+    lambda s, g: s.start >= g.limits.days[s.kind] + datetime.timedelta(days=3),
+    lambda s, g: (s.end - g.limits.days[s.kind]).days > s.a,
+    lambda s, g: g.limits.days[s.kind] > g.limits.days["x"],
+    lambda s, g: s.start <= g.first + datetime.timedelta(days=7),
     lambda s, g: s.a // 3 == (s.b - 5) // -2,
     lambda s, g: (s.a - s.b) % 3 == 7 % (s.a + 1),
     lambda s, g: fs.quotient(s.a * 19, 10) >= fs.rounded(s.b - 5, 4, mode="half_even") * 3,
