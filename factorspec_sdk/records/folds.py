@@ -8,7 +8,7 @@ from typing import Literal
 
 from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records.loops import Body, Loop, drive
-from factorspec_sdk.records.parameters import Template
+from factorspec_sdk.records.parameters import Param, ParamLoop, Template
 from factorspec_sdk.records.symbols import recorded, term_of
 from factorspec_sdk.records.terms import Term, TermError, arithmetic, logic
 from factorspec_sdk.records.tracing import LOOP_HINT, Symbolic, Trace, trace_of
@@ -117,6 +117,9 @@ def _nested(op: FoldName, part: _Part) -> Term:
     if not part.loops:
         return _unlooped(op, term, where)
     for at, loop in enumerate(reversed(part.loops)):
+        if isinstance(loop.over, Param):
+            term = _over_parameter(op, loop, loop.over, term, where)
+            continue
         here: FoldName = "sum" if op == "count" and at else op
         template: dict[str, Template] = {"op": here, "in": loop.over, "as": loop.name, "body": term.template}
         binders = term.binders
@@ -134,6 +137,17 @@ def _nested(op: FoldName, part: _Part) -> Term:
         )
         where = None
     return term
+
+
+def _over_parameter(op: FoldName, loop: Loop, over: Param, term: Term, where: Term | None) -> Term:
+    """A condition for each item of a parameter, written out when the values are there."""
+    if op not in ("every", "some") or where is not None:
+        hint = "loop inside fs.every(...) or fs.some(...), without fs.only; put sums into the parameter"
+        raise TermError(f"this aggregate does not loop over the parameter {loop.text}", hint)
+    quantifier: Literal["every", "some"] = "every" if op == "every" else "some"
+    template = ParamLoop(over, quantifier, loop.name, term.template)
+    text = f"{_WORDS[op]} {term.text} for {loop.name} in {loop.text}"
+    return Term(template, "bool", text, binders=term.binders - {loop.name})
 
 
 def _number(term: Term) -> CodeType:

@@ -6,7 +6,8 @@ set of values, a model its fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import get_args, get_origin
 
@@ -14,10 +15,12 @@ from pydantic import BaseModel
 
 from factorspec_sdk.errors import DeclarationError, Problem, UnknownField, shown
 from factorspec_sdk.fields.domains import CodeType
+from factorspec_sdk.records import loops
 from factorspec_sdk.records.conditions import inline_rows
 from factorspec_sdk.records.field_paths import closest
 from factorspec_sdk.records.parameters import (
     InlineTable,
+    LoopItem,
     Param,
     ParamConst,
     ParamConsts,
@@ -25,7 +28,7 @@ from factorspec_sdk.records.parameters import (
     Template,
 )
 from factorspec_sdk.records.shapes import ListShape, ObjectShape, ScalarShape, described, shape_of
-from factorspec_sdk.records.symbols import SymbolicValue, recorded, term_of
+from factorspec_sdk.records.symbols import SymbolicValue, recorded, refuse_helpers, term_of
 from factorspec_sdk.records.terms import Term, TermError, compare, constant
 from factorspec_sdk.records.tracing import Symbolic, Trace, is_symbolic, trace_of
 
@@ -91,23 +94,46 @@ class SymbolicRow(Symbolic):
 
 
 class SymbolicTable(Symbolic):
-    """A mapping or a list among the parameters.
+    """A mapping or a list among the parameters. A loop over it, inside an aggregate, binds one item or key.
 
-    ``keys``: code types of the columns; ``value``: annotation of a mapping's values, None for lists.
+    ``keys``: code types of the columns; ``value``: annotation of a mapping's values, None for lists;
+    ``item``: annotation of an item or a key.
     """
 
-    __slots__ = ("_fs_keys", "_fs_param", "_fs_value")
+    __slots__ = ("_fs_item", "_fs_keys", "_fs_param", "_fs_value")
+    _fs_item: object
     _fs_param: Param
     _fs_keys: tuple[CodeType | None, ...]
     _fs_value: object
 
     def __init__(
-        self, trace: Trace, param: Param, keys: tuple[CodeType | None, ...], value: object, text: str
+        self,
+        trace: Trace,
+        param: Param,
+        keys: tuple[CodeType | None, ...],
+        value: object,
+        text: str,
+        *,
+        item: object,
     ) -> None:
         super().__init__(trace, text)
         object.__setattr__(self, "_fs_param", param)
         object.__setattr__(self, "_fs_keys", keys)
         object.__setattr__(self, "_fs_value", value)
+        object.__setattr__(self, "_fs_item", item)
+
+    def __iter__(self) -> Iterator[object]:  # type: ignore[override]
+        refuse_helpers(self._fs_trace, self._fs_text, sys._getframe(1))  # noqa: SLF001
+        return loops.BoundItem(self._fs_trace, self._fs_param, self._fs_text, self._fs_bound)
+
+    def _fs_bound(self, name: str) -> object:
+        """One item: a value, a tuple of columns, or a model's fields."""
+        trace, item = self._fs_trace, shape_of(self._fs_item)
+        if isinstance(item, ObjectShape):
+            return SymbolicItem(trace, item.model, name)
+        if get_origin(self._fs_item) is tuple:
+            return tuple(_item_value(trace, name, at, code) for at, code in enumerate(self._fs_keys))
+        return _item_value(trace, name, None, self._fs_keys[0])
 
     def __getitem__(self, key: object) -> object:
         trace = self._fs_trace
@@ -122,6 +148,37 @@ class SymbolicTable(Symbolic):
         return _lookup(trace, self._fs_param, terms, self._fs_value, text)
 
 
+class SymbolicItem(Symbolic):
+    """A model that is an item of a list among the parameters."""
+
+    __slots__ = ("_fs_model",)
+    _fs_model: type[BaseModel]
+
+    def __init__(self, trace: Trace, model: type[BaseModel], name: str) -> None:
+        super().__init__(trace, name)
+        object.__setattr__(self, "_fs_model", model)
+
+    def __getattr__(self, name: str) -> object:
+        info = self._fs_model.model_fields.get(name)
+        if info is None:
+            if name.startswith("__") and name.endswith("__"):
+                raise AttributeError(name)
+            hint = closest(name, self._fs_model.model_fields)
+            message = f"{self._fs_model.__name__} has no field {name!r}"
+            self._fs_trace.raise_problem(
+                UnknownField, Problem(f"{self._fs_text}.{name}", message, None, hint)
+            )
+        shape = shape_of(info.annotation)
+        code = shape.code if isinstance(shape, ScalarShape) else None
+        return _item_value(self._fs_trace, self._fs_text, name, code)
+
+
+def _item_value(trace: Trace, loop: str, part: int | str | None, code: CodeType | None) -> SymbolicValue:
+    """The value of a loop's item, or of one part of it."""
+    text = loop if part is None else f"{loop}[{part}]" if isinstance(part, int) else f"{loop}.{part}"
+    return SymbolicValue(trace, Term(LoopItem(loop, part, code), code, text, binders=frozenset({loop})))
+
+
 def given_value(trace: Trace, param: Param, annotation: object, text: str) -> object:
     """The symbolic value of a parameter of some type."""
     shape = shape_of(annotation)
@@ -132,9 +189,9 @@ def given_value(trace: Trace, param: Param, annotation: object, text: str) -> ob
         return SymbolicValue(trace, term)
     origin, args = get_origin(annotation), get_args(annotation)
     if origin in _MAPPINGS and len(args) == 2:
-        return SymbolicTable(trace, param, _columns(trace, args[0], text), args[1], text)
+        return SymbolicTable(trace, param, _columns(trace, args[0], text), args[1], text, item=args[0])
     if origin in _COLLECTIONS and args:
-        return SymbolicTable(trace, param, _columns(trace, args[0], text), None, text)
+        return SymbolicTable(trace, param, _columns(trace, args[0], text), None, text, item=args[0])
     return trace.fail(
         f"{text} is {described(shape)}, which no relation can use",
         "parameters are numbers, texts, booleans, dates, times, enums; models, lists and dicts of them",

@@ -16,15 +16,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from factorspec_sdk.records.parameters import Param
 from factorspec_sdk.records.tracing import LOOP_HINT, Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """An open loop: the bound name, the list that it runs over, how people read that list."""
+    """An open loop: the bound name, the list (or parameter) that it runs over, how people read that."""
 
     name: str
-    over: str
+    over: str | Param
     text: str
     trace: Trace
 
@@ -53,7 +54,7 @@ class BoundItem:
 
     __slots__ = ("_before", "_bind", "_loop", "_over", "_text", "_trace")
 
-    def __init__(self, trace: Trace, over: str, text: str, bind: Callable[[str], object]) -> None:
+    def __init__(self, trace: Trace, over: str | Param, text: str, bind: Callable[[str], object]) -> None:
         self._trace = trace
         self._over = over
         self._text = text

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import CodeType, Scalar
@@ -93,7 +93,26 @@ class InlineTable:
         return f"rows-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-Leaf = ParamConst | ParamConsts | ParamTable | InlineTable
+@dataclass(frozen=True, slots=True)
+class LoopItem:
+    """Becomes a constant: the item of a loop over a parameter, or one part of it (a column, a field)."""
+
+    loop: str
+    part: int | str | None
+    type: CodeType | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParamLoop:
+    """Becomes a conjunction (``every``) or disjunction (``some``): ``body`` for each item of a parameter."""
+
+    param: Param
+    op: Literal["every", "some"]
+    name: str
+    body: Template
+
+
+Leaf = ParamConst | ParamConsts | ParamTable | InlineTable | ParamLoop | LoopItem
 Template = None | bool | int | str | Leaf | list["Template"] | dict[str, "Template"]
 
 
@@ -103,12 +122,14 @@ def leaves(template: Template) -> list[Leaf]:
         return [leaf for part in template.values() for leaf in leaves(part)]
     if isinstance(template, list):
         return [leaf for part in template for leaf in leaves(part)]
+    if isinstance(template, ParamLoop):
+        return [template, *leaves(template.body)]
     return [template] if isinstance(template, Leaf) else []
 
 
 def params_of(template: Template) -> list[Param]:
     """The parameters that a template needs, in order, without repeats."""
-    found = [leaf.param for leaf in leaves(template) if not isinstance(leaf, InlineTable)]
+    found = [leaf.param for leaf in leaves(template) if not isinstance(leaf, InlineTable | LoopItem)]
     return list(dict.fromkeys(found))
 
 

@@ -13,9 +13,11 @@ from factorspec_sdk.records.moments import scalar_of
 from factorspec_sdk.records.parameters import (
     InlineTable,
     Leaf,
+    LoopItem,
     Param,
     ParamConst,
     ParamConsts,
+    ParamLoop,
     ParamTable,
     Rows,
     Template,
@@ -51,16 +53,22 @@ class Supplied:
             value = getattr(value, name)
         return value
 
-    def fill(self, template: Template) -> JsonValue:
-        """The wire form with these values in it."""
-        return fill(template, self._leaf)
+    def fill(self, template: Template, items: Mapping[str, object] | None = None) -> JsonValue:
+        """The wire form with these values in it; ``items``: those of the loops around, by name."""
+        return fill(template, lambda leaf: self._leaf(leaf, items or {}))
 
     def tables(self, template: Template) -> dict[str, Rows]:
         """The tables that the wire form names."""
         return dict(tables_of(template, self.rows))
 
-    def _leaf(self, leaf: Leaf) -> JsonValue:
+    def _leaf(self, leaf: Leaf, items: Mapping[str, object]) -> JsonValue:
         match leaf:
+            case LoopItem():
+                return _const(leaf.loop, _part(items[leaf.loop], leaf.part), leaf.type)
+            case ParamLoop():
+                bodies = [self.fill(leaf.body, {**items, leaf.name: item}) for item in self.items(leaf.param)]
+                op = "and" if leaf.op == "every" else "or"
+                return {"op": op, "args": bodies} if bodies else {"const": leaf.op == "every"}
             case ParamConst():
                 return _const(leaf.param.name, self.value(leaf.param), leaf.type)
             case ParamConsts():
@@ -128,6 +136,13 @@ class Supplied:
             raise BindingError("a parameter does not fit", wrong)
         cells = [tuple(_scalar(f"{name}[{at}]", cell, None) for cell in row) for at, row in enumerate(rows)]
         return tuple({tuple(map(typed_key, row)): row for row in cells}.values())
+
+
+def _part(item: object, part: int | str | None) -> object:
+    """An item of a loop, one of its columns, or one of its fields."""
+    if part is None:
+        return item
+    return getattr(item, part) if isinstance(part, str) else _parts(item)[part]
 
 
 def _parts(row: object) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ import dis
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import FunctionType, MethodType
+from types import FrameType, FunctionType, MethodType
 from typing import NoReturn
 
 from factorspec_sdk.errors import UnknownField, UnsupportedField
@@ -268,12 +268,7 @@ class SymbolicList(Symbolic):
         object.__setattr__(self, "_fs_shape", shape)
 
     def __iter__(self) -> Iterator[object]:  # type: ignore[override]
-        frame = sys._getframe(1)  # noqa: SLF001
-        if dis.opname[frame.f_code.co_code[frame.f_lasti]] != "GET_ITER":
-            self._fs_trace.fail(
-                f"{self._fs_text} is passed to a function that loops over it, like zip, enumerate, sorted",
-                "write the loop inside an aggregate: fs.every(... for x in items); fs.slide pairs neighbours",
-            )
+        refuse_helpers(self._fs_trace, self._fs_text, sys._getframe(1))  # noqa: SLF001
         return loops.BoundItem(self._fs_trace, str(self._fs_path), self._fs_text, self._fs_bound)
 
     def _fs_bound(self, name: str) -> object:
@@ -297,6 +292,15 @@ class SymbolicList(Symbolic):
 
     __ne__ = __eq__
     __hash__ = Symbolic.__hash__
+
+
+def refuse_helpers(trace: Trace, text: str, frame: FrameType) -> None:
+    """Only a ``for`` may ask a symbolic list for its items, no function that loops by itself."""
+    if dis.opname[frame.f_code.co_code[frame.f_lasti]] != "GET_ITER":
+        trace.fail(
+            f"{text} is passed to a function that loops over it, like zip, enumerate, sorted",
+            "write the loop inside an aggregate: fs.every(... for x in items); fs.slide pairs neighbours",
+        )
 
 
 def symbol(trace: Trace, path: FieldPath, shape: Shape, text: str) -> object:

@@ -38,6 +38,12 @@ class Limits(BaseModel):
     days: dict[str, datetime.date] = {}
 
 
+class Block(BaseModel):
+    first: int
+    last: int
+    day: datetime.date = datetime.date(2026, 1, 8)
+
+
 class Given(BaseModel):
     number: int = 3
     kinds: list[str] = []
@@ -47,6 +53,8 @@ class Given(BaseModel):
     limits: Limits = Limits(least=1)
     ratio: float = 0.5
     first: datetime.date = datetime.date(2026, 1, 5)
+    blocks: list[Block] = []
+    empty: list[int] = []
 
 
 class Model(BaseModel):
@@ -396,7 +404,13 @@ REFUSED: list[tuple[Body, str]] = [
     (lambda s, g: g.ratio * s.a == 1, "no relation can use"),
 
 
-    (lambda s, g: fs.every(s.kind == k for k in g.kinds), "cannot loop"),
+    (lambda s, g: fs.total(n for n in g.sizes) == s.a, "cannot calculate"),
+    (lambda s, g: fs.total(n for n, _ in g.rows) == s.a, "does not loop over the parameter"),
+    (lambda s, g: fs.number(s.kind == k for k in g.kinds) == 1, "does not loop over the parameter"),
+    (lambda s, g: fs.every(fs.only(s.kind == k, where=s.flag) for k in g.kinds), "without fs.only"),
+    (lambda s, g: [k for k in g.kinds] == [], "outside an aggregate"),  # noqa: C416
+    (lambda s, g: sorted(g.kinds) == [], "loops over it"),
+    (lambda s, g: fs.every(s.a == k for k in g.kinds), "never compare"),
     (lambda s, g: g.kinds[0] == s.kind, "fs.is_row"),
 ]  # fmt: skip
 
@@ -423,6 +437,7 @@ def test_identity_is_refused() -> None:
 UNKNOWN: list[tuple[Body, type[fs.DeclarationError], str]] = [
     (lambda s, g: s.itms[0].n == 1, fs.UnknownField, "did you mean 'items'?"),
     (lambda s, g: s.items[0].nn == 1, fs.UnknownField, "did you mean 'n'?"),
+    (lambda s, g: fs.every(b.fist > s.a for b in g.blocks), fs.UnknownField, "did you mean 'first'?"),
     (lambda s, g: g.nmber == s.a, fs.UnknownField, "did you mean 'number'?"),
     (lambda s, g: s.free == "x", fs.UnsupportedField, "finite domain"),
 ]

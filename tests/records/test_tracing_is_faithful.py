@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 import factorspec_sdk as fs
-from tests.records.test_tracing import Body, Given, Level, Limits, Model
+from tests.records.test_tracing import Block, Body, Given, Level, Limits, Model
 
 GIVEN = Given(
     kinds=["x"],
@@ -18,6 +18,7 @@ GIVEN = Given(
     pairs={(kind, n): (n * 7) % 5 for kind in "xy" for n in range(10)},
     rows=[(n, kind) for n in range(6) for kind in "xy" if n % 2],
     first=datetime.date(2026, 1, 5),
+    blocks=[Block(first=2, last=3), Block(first=7, last=8)],
     limits=Limits(least=1, days={"x": datetime.date(2026, 1, 10), "y": datetime.date(2026, 1, 20)}),
 )
 
@@ -62,6 +63,12 @@ BODIES: list[Body] = [
     lambda s, g: (s.end - g.limits.days[s.kind]).days > s.a,
     lambda s, g: g.limits.days[s.kind] > g.limits.days["x"],
     lambda s, g: s.start <= g.first + datetime.timedelta(days=7),
+    lambda s, g: fs.every((s.a < b.first) | (s.a > b.last) for b in g.blocks),
+    lambda s, g: fs.every((i.n < b.first) | (s.start > b.day) for b in g.blocks for i in s.items),
+    lambda s, g: fs.some(fs.every(i.n >= n for i in s.items) & (s.kind == kind) for n, kind in g.rows),
+    lambda s, g: fs.some(s.kind == kind for kind in g.kinds),
+    lambda s, g: fs.every(s.a > 9 for _ in g.empty) & s.flag,
+    lambda s, g: fs.some(s.a >= 0 for _ in g.empty) | s.flag,
     lambda s, g: s.a // 3 == (s.b - 5) // -2,
     lambda s, g: (s.a - s.b) % 3 == 7 % (s.a + 1),
     lambda s, g: fs.quotient(s.a * 19, 10) >= fs.rounded(s.b - 5, 4, mode="half_even") * 3,
