@@ -20,6 +20,8 @@ from factorspec_sdk.tokens import NOTHING_HELD, Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
 _STEPS_FOR_A_MESSAGE = 2_000
+# Records with more decisions are not searched for a message: the search would not end.
+_SLOTS_FOR_A_MESSAGE = 100
 
 
 class Decoder:
@@ -109,7 +111,9 @@ class Decoder:
     def _too_small(self, start: Opening, token_limit: int) -> TokenLimitTooSmall:
         """The refusal; names the shortest record's size where bounds or a short search tell it."""
         least, sure = self.bounds.least(start), self.bounds.sure(start)
-        size = sure if least == sure else self.shortest(_STEPS_FOR_A_MESSAGE)
+        size = sure if least == sure else None
+        if size is None and len(self.program.slots) <= _SLOTS_FOR_A_MESSAGE:
+            size = self.shortest(_STEPS_FOR_A_MESSAGE)
         needed = f"at least {max(least, token_limit + 1)}" if size is None else str(size)
         message = f"the shortest valid record has {needed} tokens, the limit is {token_limit}"
         return TokenLimitTooSmall(message, token_limit=token_limit, shortest=size)

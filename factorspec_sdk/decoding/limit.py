@@ -11,7 +11,7 @@ which is followed until a token is proven again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.holes import ClosingCosts, HolePlace, HoleStep, Lead
@@ -125,10 +125,10 @@ class TokenLimit:
         return rules.row_within(step.text, left - 1 - costs.cheapest)
 
     def _keep_numbers(self, step: NumberStep, left: int, ids: set[int]) -> None:
-        """Tokens towards the first value of each number of digits (the bound ``sure`` is that of one of
-        them, so one is kept), and others for which a few tries find a way.
+        """Tokens towards the first value of each number of digits and towards the likely one (the bound
+        ``sure`` is that of one of them, so one is kept), and others for which a few tries find a way.
         """
-        for value in step.walk.shortest(step.number, step.values):
+        for value in (*step.walk.shortest(step.number, step.values), *self._likely(step)):
             rest, index = step.walk.rest(step.number, value), step.index_of(value)
             if rest and index is not None and rest[0] not in ids and len(rest) <= left:
                 if self._bounds.fits(step.exit(index), left - len(rest)):
@@ -137,6 +137,14 @@ class TokenLimit:
             after = next(iter(step.advance(token)))
             if isinstance(after, NumberStep) and self._number_fits(after, left - 1):
                 ids.add(token)
+
+    def _likely(self, step: NumberStep) -> Iterator[int]:
+        """The number by which the completion at hand goes on, if there is one."""
+        slot, stride = step.source.site.slot, step.source.site.stride
+        assert slot is not None and stride is not None
+        index = self._bounds.costs.likely(step.source.at.state, slot)
+        if index is not None:
+            yield stride.code(index)
 
     def _number_fits(self, step: NumberStep, left: int) -> bool:
         """True if the number may end here, or go on by its shortest ways, and the record fits then."""

@@ -84,7 +84,7 @@ class Contracted:
 
     def likely(self, layer: int, state: ContractedState) -> int | None:
         """What a part's solution at hand goes on with; beside such a part, the first feasible value."""
-        if self.tier != "cp_sat":
+        if self.tier not in ("cp_sat", "sums"):
             return None
         home = self._home.get(self.slots[layer])
         found = None if home is None else self.parts[home[0]].likely(*state[0][home[0]])

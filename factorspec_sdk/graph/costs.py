@@ -22,6 +22,8 @@ from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Program, Va
 
 #: feasible values that one cheapest-rest search may meet: one to two seconds
 COST_STEPS = 50_000
+#: slots of solutions that are looked for only to price them: some seconds
+FOLLOWED_SLOTS = 10_000
 #: domains up to this size are priced value by value where only a bound is needed
 SMALL = 64
 #: wider slots are not priced value by value: bounds stand in
@@ -111,6 +113,7 @@ class ComponentCosts:
         self._priced: dict[tuple[int, int], Pair] = {}  # of slots of at most MAX_PRICED values
         self._memo: list[dict[ComponentState, Pair]] = [{} for _ in range(len(component.slots))]
         self._budget = COST_STEPS
+        self._left_to_follow = FOLLOWED_SLOTS
 
     def _price(self, layer: int, index: int) -> Pair:
         found = self._priced.get((layer, index))
@@ -124,16 +127,41 @@ class ComponentCosts:
             return 0, 0
         known = self._memo[layer].get(state)
         if known is None:
-            if self.component.likely(layer, state) is not None:
+            if self._follows and (self._left_to_follow > 0 or self.component.tier == "cp_sat"):
                 return self._follow(layer, state)
+            if self._follows:
+                return self._floors[layer][0], self.dearest[layer]
             found = None if max(self.component.sizes) > MAX_PRICED else self._search(layer, state)
             known = self._memo[layer][state] = self._fallback(layer, state) if found is None else found
         return known
 
+    def least(self, layer: int, state: ComponentState) -> int:
+        """``cheapest``, the first of the pair; where that is a floor, without the work for the second."""
+        if layer == len(self._memo):
+            return 0
+        if self._follows or max(self.component.sizes) > MAX_PRICED:
+            return self._floors[layer][0]
+        return self.cheapest(layer, state)[0]
+
+    @cached_property
+    def dearest(self) -> list[int]:
+        """Per layer: no rest from there on is dearer."""
+        out = [0]
+        for slot in reversed(self.component.slots):
+            out.append(min(UNBOUNDED, out[-1] + max(0, self._prices.dearest(slot))))
+        return out[::-1]
+
+    @cached_property
+    def _follows(self) -> bool:
+        """True if the component has solutions at hand."""
+        return self.component.likely(0, self.component.start) is not None
+
     def _follow(self, layer: int, state: ComponentState) -> Pair:
         """The floor as least; the price of the solution at hand as sure.
 
-        A price once given to a state stays: the value that leads to it keeps fitting (see ``limit.py``).
+        A price once given to a state stays: the value that leads to it keeps fitting (see ``limit.py``). The
+        slots of such solutions are limited (CP-SAT has limits of its own); after that, what has no price yet
+        counts as dearest.
         """
         path: list[tuple[int, ComponentState, int]] = []
         at, here = layer, state
@@ -142,6 +170,7 @@ class ComponentCosts:
             assert index is not None
             path.append((at, here, index))
             at, here = self.component.step(at, here, index)
+        self._left_to_follow -= len(path)
         sure = 0 if at == len(self._memo) else self._memo[at][here][1]
         for at, here, index in reversed(path):
             sure += self._prices.of(self.component.slots[at], index)[1]
@@ -297,11 +326,13 @@ class ProgramCosts:
         self._prices = Prices(program, cost, related)
         self._bases = self._prices.bases
         self._rests = [ComponentCosts(component, self._prices) for component in components]
-        self._most = [self._suffix_most(component) for component in components]
+        self._most = [rest.dearest for rest in self._rests]
+        self._home = {slot: at for at, component in enumerate(components) for slot in component.slots}
 
     def least(self, state: State, pc: int) -> int:
         """See ``Costs.least``."""
-        return self._bases.least[pc] + sum(pair[0] for pair in self._cheapest(state))
+        rests = zip(self._rests, state, strict=True)
+        return self._bases.least[pc] + sum(rest.least(layer, inner) for rest, (layer, inner) in rests)
 
     def sure(self, state: State, pc: int) -> int:
         """See ``Costs.sure``."""
@@ -312,6 +343,11 @@ class ProgramCosts:
         rest: int = sum(most[layer] for most, (layer, _) in zip(self._most, state, strict=True))
         return self._bases.sure[pc] + rest <= budget or self.sure(state, pc) <= budget
 
+    def likely(self, state: State, slot: int) -> int | None:
+        """See ``Costs.likely``."""
+        home = self._home.get(slot)
+        return None if home is None else self._rests[home].component.likely(*state[home])
+
     def most(self, state: State, pc: int) -> int:
         """See ``Costs.most``."""
         rest: int = sum(most[layer] for most, (layer, _) in zip(self._most, state, strict=True))
@@ -319,12 +355,6 @@ class ProgramCosts:
 
     def _cheapest(self, state: State) -> list[Pair]:
         return [rest.cheapest(layer, inner) for rest, (layer, inner) in zip(self._rests, state, strict=True)]
-
-    def _suffix_most(self, component: Component) -> list[int]:
-        out = [0]
-        for slot in reversed(component.slots):
-            out.append(min(UNBOUNDED, out[-1] + max(0, self._prices.dearest(slot))))
-        return out[::-1]
 
 
 def _places(program: Program, related: frozenset[int]) -> dict[int, list[int]]:

@@ -27,7 +27,7 @@ from factorspec_sdk.automata.nodes import Condition, Known, Mark, SlotValue, Val
 from factorspec_sdk.automata.single import is_plain, plain_factor, values_of
 from factorspec_sdk.automata.values import Product
 from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange, typed_key
-from factorspec_sdk.graph.factors import Factor, Group
+from factorspec_sdk.graph.factors import Factor, Group, bits
 from factorspec_sdk.graph.ranges import Range, Ranges, residue_of_total
 from factorspec_sdk.graph.unroll import Unrolled
 
@@ -61,9 +61,8 @@ def contract(group: Group, unrolled: Unrolled) -> Contraction:
     ranges = _ranges(group, unrolled, kept)
     reading: dict[int, list[Factor]] = {slot: [] for slot in group.slots}
     for factor in group.factors:
-        for slot in group.slots:
-            if factor.condition.slots >> slot & 1:
-                reading[slot].append(factor)
+        for slot in bits(factor.condition.slots):
+            reading[slot].append(factor)
     gone: set[int] = set()
     found: list[Dependent] = []
     for slot in reversed(group.slots):

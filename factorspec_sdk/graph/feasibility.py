@@ -64,5 +64,8 @@ class Costs(Protocol):
     def fits(self, state: State, pc: int, budget: int) -> bool:
         """True if some valid completion surely costs at most ``budget``. Cheap where that is ample."""
 
+    def likely(self, state: State, slot: int) -> int | None:
+        """The next slot's value by which the completion behind ``sure`` goes on, where one is at hand."""
+
     def most(self, state: State, pc: int) -> int:
         """Upper bound on the cost of every valid completion; at most ``UNBOUNDED``. Cheap."""

@@ -35,6 +35,8 @@ from factorspec_sdk.graph.ledger_sums import Need, RegisterSums
 from factorspec_sdk.graph.ledger_table import CellTable, Mask, Reach, Role
 from factorspec_sdk.graph.unroll import Unrolled
 
+#: items whose slots are planned
+MAX_PLANS = 4_096
 #: (need of each sum; indices of the slots of the begun item)
 LedgerState = tuple[tuple[Need, ...], tuple[int, ...]]
 
@@ -72,6 +74,7 @@ class Ledger:
         self._sums = [RegisterSums(register, own, len(shape.items), window) for register, own in pairs]
         self._places = _places(shape.items, self._table)
         self._targets = {r.layer: at for at, r in enumerate(shape.registers) if r.layer is not None}
+        self._plans: dict[tuple[int, tuple[Need, ...]], tuple[int, ...]] = {}
         self.start: LedgerState = (tuple(register.whole_need for register in shape.registers), ())
 
     def _all_cells(self, templates: Sequence[tuple[Item, Template]]) -> tuple[Roles, list[Cell]]:
@@ -87,8 +90,18 @@ class Ledger:
         """True if there is a solution."""
         return self._can_end(self.start[0], self._left(0))
 
-    def likely(self, layer: int, state: LedgerState) -> None:
-        """No solution is at hand."""
+    def likely(self, layer: int, state: LedgerState) -> int:
+        """A value of some solution; the slots of an item are planned together."""
+        needs, taken = state
+        if layer in self._targets or self._places[layer][1] is None:
+            return self.values(layer, state).first
+        number = self._places[layer][0]
+        plan = self._plans.get((number, needs))
+        if plan is None or plan[: len(taken)] != taken:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[number, needs] = self._plan(needs, taken, self._left(number + 1))
+        return plan[len(taken)]
 
     def values(self, layer: int, state: LedgerState) -> IndexSet:
         """Feasible values of the layer's slot."""
@@ -217,6 +230,53 @@ class Ledger:
                 if index is not None:
                     return index, True
         return None, True
+
+    def _plan(self, needs: Sequence[Need], taken: Sequence[int], left: _Left) -> tuple[int, ...]:
+        """Indices of all slots of an item that begins with ``taken``, so that the rest can be met."""
+        table = self._table
+        planned = None if taken else self._planned_cell(needs, left)
+        if planned is None:
+            number, x = int(np.flatnonzero(self._alive(needs, taken, left))[0]), table.taken_x(taken)
+            x = self._planned_x(number, needs, left) if x is None else x
+        else:
+            number, x = planned
+        cell = table.cells[number]
+        code = table.roles.codes.code(x)
+        found = []
+        first = self._items[0].layer + (self._items[0].more is not None)
+        for offset, slot in enumerate(self._items[0].slots):
+            (role, at), domain = table.role_of[slot], self.layers.domains[first + offset]
+            if role == "computed":
+                factor, constant = cell.computed[at]
+                index = domain.index_of_code(factor * code + constant)
+                assert index is not None
+                found.append(index)
+            else:
+                found.append(x if role == "wide" else cell.small[at])
+        return tuple(found)
+
+    def _planned_cell(self, needs: Sequence[Need], left: _Left) -> tuple[int, int] | None:
+        """(cell, x) that add about the least number within reach; None where that takes more to find."""
+        for at, sums in enumerate(self._sums):
+            for span in self._reach(at, needs, left).numbers.spans[:2]:
+                added = sums.sums.member_in(*span)
+                if added is not None:
+                    return self._table.adding(at, added)
+        return None
+
+    def _planned_x(self, number: int, needs: Sequence[Need], left: _Left) -> int:
+        cell = self._table.cells[number]
+        if cell.register < 0:
+            return cell.lo
+        reach = self._reach(cell.register, needs, left)
+        spans = self._table.xs(number, reach.numbers)
+        if spans:
+            return min(lo for lo, _ in spans)
+        assert reach.total is not None
+        sums = self._sums[cell.register].sums
+        found = self._table.paired_x(number, sums, reach.total, (cell.lo, cell.hi))
+        assert found is not None
+        return found
 
     def _after_item(self, needs: tuple[Need, ...], taken: Sequence[int]) -> tuple[Need, ...]:
         number = int(np.flatnonzero(self._table.consistent(taken))[0])

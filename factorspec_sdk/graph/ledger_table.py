@@ -18,6 +18,10 @@ Array = NDArray[np.int64]
 Role = tuple[str, int]
 
 
+#: so many cells are asked one by one
+_FEW = 8
+
+
 class Reach(NamedTuple):
     """What one item may add to a sum.
 
@@ -78,6 +82,13 @@ class CellTable:
         factor, constant = self.cells[number].added
         return factor * self.roles.codes.code(x) + constant
 
+    def adding(self, register: int, number: int) -> tuple[int, int]:
+        """(cell, index of the wide slot) by which an item adds a number to a register; there must be one."""
+        divides = (number - self._first) % self._step == 0
+        inside = (self._first <= number) & (number <= self._last)
+        cell = int(np.flatnonzero(divides & inside & (self.registers == register))[0])
+        return cell, self.xs(cell, Intervals(((number, number),)))[0][0]
+
     def reached(self, cells: Array, reach: Reach, sums: Sumsets, x: int | None) -> Mask:
         """Which of some cells of one register can add a number within reach; ``x``: by that value alone."""
         first, last, step = self._first[cells], self._last[cells], self._step[cells]
@@ -88,7 +99,9 @@ class CellTable:
         if reach.total is None:
             return found
         possible = ~found & (reach.total - last <= sums.most) & (reach.total - first >= sums.least)
-        found |= possible & sums.sure_pairs(reach.total, first, last, step)
+        open_ = np.flatnonzero(possible)
+        if len(open_) > _FEW:
+            found[open_] = sums.sure_pairs(reach.total, first[open_], last[open_], step[open_])
         for at in np.flatnonzero(possible & ~found).tolist():
             progression = int(first[at]), int(last[at]), int(step[at])
             count = (progression[1] - progression[0]) // progression[2]

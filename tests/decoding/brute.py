@@ -91,6 +91,9 @@ class BruteCosts:
     def fits(self, state: object, pc: int, budget: int) -> bool:
         return self.sure(state, pc) <= budget
 
+    def likely(self, state: object, slot: int) -> None:
+        """Nothing is at hand."""
+
     def most(self, state: object, pc: int) -> int:
         return max(self._sums(state, pc, 2))
 
@@ -323,6 +326,9 @@ class FreeCosts:
 
     def fits(self, state: object, pc: int, budget: int) -> bool:
         return self.sure(state, pc) <= budget
+
+    def likely(self, state: object, slot: int) -> None:
+        """Nothing is at hand."""
 
     def most(self, state: object, pc: int) -> int:
         return min(UNBOUNDED, self._all(pc)[2])

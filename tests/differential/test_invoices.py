@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from functools import partial
 
@@ -27,7 +28,7 @@ from factorspec_sdk.wire import parse_document
 from factorspec_sdk.wire.check import check_spec
 from tests.decoding.tries import Trie
 from tests.differential.invoices import Decisions, Family, Maker, decisions_of
-from tests.differential.test_tokens import check_masks
+from tests.differential.test_tokens import check_limit, check_masks
 
 
 def compare_with_all_records(family: Family) -> tuple[CompiledSpec | None, int]:
@@ -99,7 +100,7 @@ def ledgers(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         made.update(type(part).__name__ for part in parts)
         return component, satisfiable
 
-    def refused(layers: Layers, unrolled: Unrolled, cut: OverBudget) -> tuple[Component, bool]:
+    def refused(layers: Layers, unrolled: Unrolled, cut: OverBudget, *_: object) -> tuple[Component, bool]:
         raise cut
 
     monkeypatch.setattr(compiling, "make_component", narrow)
@@ -118,9 +119,9 @@ def test_sums_of_items_equal_all_records(
     assert ledgers["Ledger"] >= 4
 
 
-def test_masks_of_invoices_equal_all_records(ledgers: Counter[str]) -> None:
+def test_masks_and_limits_of_invoices_equal_all_records(ledgers: Counter[str]) -> None:
     canonical = Canonical(vocabulary_like("tricky"))
-    seen = 0
+    seen, rng = 0, random.Random(0)
     for seed in range(1_000, 1_060):
         family = Maker(seed, tight=0.6).family()
         if not 0 < len(family.records) <= 80:
@@ -133,5 +134,7 @@ def test_masks_of_invoices_equal_all_records(ledgers: Counter[str]) -> None:
         trie = Trie.of([canonical.vocabulary.encode(text) for text in texts])
         decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
         seen += check_masks(decoder, trie)
+        for limit in range(trie.shortest - 1, trie.longest + 1, 3):
+            check_limit(decoder, trie, limit, rng)
     assert seen > 1_000
     assert ledgers["Ledger"] >= 3

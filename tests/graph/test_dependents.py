@@ -128,7 +128,7 @@ def test_a_contradiction_beside_dependents_is_named() -> None:
     """Also where CP-SAT is asked about what remains."""
     fields = {**A_B, "c": integer(1, 81), "d": integer(1, 9)}
     clash = [holds("lt", ref("a"), ref("d")), holds("lt", ref("d"), ref("a"))]
-    for steps in (100_000, 0):
+    for steps in (100_000, 20):
         with pytest.raises(Unsatisfiable) as caught:
             compile_spec(parse_document(record(fields, [PRODUCT, *clash])), steps)
         assert caught.value.conflict == ("r1", "r2")
