@@ -46,7 +46,7 @@ def supplied_to(model: type[BaseModel]) -> Supplied | None:
 
 def ready(model: type[BaseModel]) -> tuple[Ready, ...]:
     """All relations of a class, filled in as far as it is bound. Cached on the class."""
-    resolved = registry.resolve(model)
+    resolved = registry.resolve(registry.completed(model))
     cached = model.__dict__.get(COMPILED)
     if cached is not None and cached[0] is resolved:
         return cached[1]  # type: ignore[no-any-return]

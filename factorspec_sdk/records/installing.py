@@ -102,8 +102,9 @@ def resolve_when_built(owner: type[BaseModel]) -> None:
         )
         from factorspec_sdk.records import objectives, registry
 
-        registry.resolve(model)
-        objectives.templates_of(model)
+        if model.__pydantic_fields_complete__:  # else another model holds it before its types are defined
+            registry.resolve(model)
+            objectives.templates_of(model)
         return schema
 
     core_schema.__factorspec__ = True  # type: ignore[attr-defined]

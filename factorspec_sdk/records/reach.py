@@ -86,9 +86,13 @@ _HINT = "use nested models, lists and unions of them; dicts are written freely"
 
 
 def models_in(model: type[BaseModel]) -> Iterator[Place]:
-    """The model and all models nested in it, each once, in order of first use."""
+    """The model and all models nested in it, each once, in order of first use.
+
+    Raises:
+        DeclarationError: a model names a type that is not defined.
+    """
     seen: set[type[BaseModel]] = {model}
-    waiting = [Place(model, "", fields_of(model))]
+    waiting = [Place(model, "", fields_of(registry.completed(model)))]
     while waiting:
         place = waiting.pop(0)
         yield place
@@ -96,4 +100,4 @@ def models_in(model: type[BaseModel]) -> Iterator[Place]:
             for shape, path in leaves(field.shape, f"{place.path}.{name}" if place.path else name):
                 if isinstance(shape, ObjectShape) and shape.model not in seen:
                     seen.add(shape.model)
-                    waiting.append(Place(shape.model, path, fields_of(shape.model)))
+                    waiting.append(Place(shape.model, path, fields_of(registry.completed(shape.model))))

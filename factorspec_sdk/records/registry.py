@@ -85,6 +85,19 @@ def resolve(model: type[BaseModel]) -> tuple[Resolved, ...]:
     return result
 
 
+def completed(model: type[BaseModel]) -> type[BaseModel]:
+    """The model once all types that its annotations name are known, as Pydantic does at the first use.
+
+    Raises:
+        DeclarationError: some of them are not defined.
+    """
+    if not model.__pydantic_complete__ and not model.model_rebuild(raise_errors=False):
+        hint = f"call {model.__name__}.model_rebuild() where they are"
+        problem = Problem(model.__name__, "its annotations name types that are not defined yet", None, hint)
+        raise DeclarationError(f"{model.__name__} is not complete", [problem])
+    return model
+
+
 def _resolved(model: type[BaseModel], name: str, source: Declaration | RelationMethod) -> Resolved:
     method = source if isinstance(source, RelationMethod) else None
     try:

@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import factorspec_sdk as fs
 from tests.server.http.serving import serving
+from tests.strangers.walking import prepared, written
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 20
@@ -77,6 +79,21 @@ def test_explanations_say_what_the_readme_shows(capsys: pytest.CaptureFixture[st
     output = capsys.readouterr().out
     assert output.startswith('lines[1].dish = "crème brûlée" is not allowed: ')
     assert "nearest valid record, 1 changed:\n  - lines[1].price: 4 becomes 3" in output
+
+
+def test_a_budget_of_items_and_groups_adds_up_at_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("readme_budget")  # a later class is named: Pydantic looks for it in the module
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(example().split("class ")[0] + block("fs.max_depth"), "README.md", "exec"), vars(module))
+
+    def check(group: Any) -> int:
+        assert sum(part.cost for part in group.parts) == group.cost
+        assert any(part.kind == "item" for part in group.parts)
+        return 1 + max((check(part) for part in group.parts if part.kind == "group"), default=0)
+
+    ready = prepared(vars(module)["Budget"])
+    found = [ready.model.model_validate_json(written(ready, None, seed).text) for seed in range(6)]
+    assert max(check(budget.year) for budget in found) == 3  # type: ignore[attr-defined]
 
 
 def test_the_quickstart_says_what_its_comments_promise() -> None:

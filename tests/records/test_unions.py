@@ -235,3 +235,44 @@ def test_a_union_with_parameters_is_bound() -> None:
     ready = prepared(bound)
     texts = {written(ready, None, seed).text for seed in range(20)}
     assert any("Ann" in text for text in texts) and any("age" in text for text in texts)
+
+
+class Branch(BaseModel):
+    kind: Literal["branch"]
+    size: Small
+    parts: Annotated[list[Part], Field(max_length=2)]
+
+    @fs.relation("parts are smaller")
+    def smaller(self) -> bool:
+        return fs.every(part.size < self.size for part in self.parts)
+
+
+class Leaf(BaseModel):
+    kind: Literal["leaf"]
+    size: Small
+
+
+Part = Annotated[Leaf | Branch, Field(discriminator="kind")]
+
+
+@fs.max_depth(2)
+class Plant(BaseModel):
+    stem: Branch
+
+
+def test_a_model_that_names_a_later_type_is_completed_at_the_first_use() -> None:
+    ready = prepared(Plant)
+    for seed in range(5):
+        written(ready, None, seed)
+
+
+def test_a_model_that_names_an_unknown_type_is_refused() -> None:
+    class Broken(BaseModel):
+        other: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+    class Holder(BaseModel):
+        broken: Broken
+
+    for model in (Broken, Holder):
+        with pytest.raises(fs.DeclarationError, match=r"(Broken|Holder) is not complete"):
+            fs.document(model)
