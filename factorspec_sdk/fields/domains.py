@@ -21,13 +21,17 @@ from factorspec_sdk.fields.codes import (
     CodeType,
     MomentType,
     Scalar,
+    canonical_code,
     code_to_iso,
+    datetime_code,
     encode_scalar,
     is_numeric,
     iso_to_code,
+    moment_kind,
     moment_of,
     spelled_type,
     typed_key,
+    zone_of,
 )
 from factorspec_sdk.fields.decimals import decimal_code, decimal_text, decimal_type
 from factorspec_sdk.fields.text import json_text
@@ -128,14 +132,15 @@ class IntRange:
 
 @dataclass(frozen=True)
 class StepDomain:
-    """Dates (code = proleptic ordinal day) or times of a day (code = second) in a stride."""
+    """Dates (code = proleptic ordinal day), times (second) or both in a stride; ``zone``: of instants."""
 
     type: MomentType
     codes: IntRange
+    zone: str = ""
 
     @property
     def key(self) -> Hashable:
-        return (self.type, self.codes.lo, self.codes.hi, self.codes.step)
+        return (self.type, self.codes.lo, self.codes.hi, self.codes.step, self.zone)
 
     @property
     def code_type(self) -> CodeType:
@@ -153,7 +158,7 @@ class StepDomain:
         return len(self.codes)
 
     def value(self, index: int) -> str:
-        return code_to_iso(self.type, self.codes.code(index))
+        return code_to_iso(self.type, self.codes.code(index), self.zone)
 
     def text(self, index: int) -> str:
         return f'"{self.value(index)}"'
@@ -165,7 +170,7 @@ class StepDomain:
         if not isinstance(value, str):
             return None
         code = iso_to_code(self.type, value)
-        if code is None or code_to_iso(self.type, code) != value:
+        if code is None or code_to_iso(self.type, code, self.zone) != value:
             return None
         return self.codes.index_of_code(code)
 
@@ -349,11 +354,15 @@ __all__ = [
     "MomentType",
     "Scalar",
     "StepDomain",
+    "canonical_code",
     "code_to_iso",
+    "datetime_code",
     "encode_scalar",
     "is_numeric",
     "iso_to_code",
+    "moment_kind",
     "moment_of",
     "spelled_type",
     "typed_key",
+    "zone_of",
 ]

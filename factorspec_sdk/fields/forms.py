@@ -178,8 +178,8 @@ _MAX_KNOWN = 1 << 14
 def form_of(domain: Domain) -> Form | None:
     """The form of a domain that is a stride of decimals, dates or times; None for others."""
     if isinstance(domain, StepDomain):
-        kind = domain.type
-        return MomentForm(domain.codes, lambda code: code_to_iso(kind, code))
+        kind, zone = domain.type, domain.zone
+        return MomentForm(domain.codes, lambda code: code_to_iso(kind, code, zone))
     if not isinstance(domain, DecimalDomain):
         return None
     most = max(abs(domain.codes.lo), abs(domain.codes.hi))

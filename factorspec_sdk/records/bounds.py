@@ -9,7 +9,7 @@ from math import lcm
 
 import annotated_types
 
-from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code
+from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code, moment_kind, moment_of
 from factorspec_sdk.records.domains import Between
 from factorspec_sdk.records.moments import code_of
 from factorspec_sdk.records.parameters import Param
@@ -59,8 +59,8 @@ class Bounds:
     def allow(self, value: Scalar, code: CodeType) -> bool:
         """True if a listed value lies within the bounds."""
         number = (
-            iso_to_code(code, value)
-            if (code == "date" or code == "time") and isinstance(value, str)
+            iso_to_code(moment_kind(kind, value), value)
+            if (kind := moment_of(code)) is not None and isinstance(value, str)
             else value
         )
         if not isinstance(number, int) or isinstance(number, bool):

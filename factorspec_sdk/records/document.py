@@ -10,7 +10,7 @@ from pydantic import BaseModel, RootModel
 
 from factorspec_sdk.errors import BindingError, EmptyDomain, JsonValue, Problem, UnsupportedField
 from factorspec_sdk.fields.decimals import decimal_text
-from factorspec_sdk.fields.domains import code_to_iso
+from factorspec_sdk.fields.domains import CodeType, code_to_iso, moment_of
 from factorspec_sdk.records.binding import parameters_of
 from factorspec_sdk.records.checking import objective_of, ready, supplied_to
 from factorspec_sdk.records.decimal_fields import DecimalRange
@@ -43,6 +43,7 @@ _TYPES = {
     "text": "string",
     "date": "string",
     "time": "string",
+    "datetime": "string",
     "decimal": "string",
 }
 
@@ -189,9 +190,12 @@ def _scalar(shape: ScalarShape) -> Schema:
     assert bounds is not None and bounds.first is not None and bounds.last is not None
     first, last, step = bounds.first, bounds.last, bounds.step
     code = shape.code
-    if code == "date" or code == "time":
-        domain: Schema = {"min": code_to_iso(code, first), "max": code_to_iso(code, last), "step": step}
-        return _nullable({"type": "string", "format": code, VENDOR: {"domain": domain}}, shape)
+    kind = moment_of(code)
+    if kind is not None:
+        kind = "instant" if shape.zone else kind
+        ends = [code_to_iso(kind, end, shape.zone) for end in (first, last)]
+        domain: Schema = {"min": ends[0], "max": ends[1], "step": step}
+        return _nullable({"type": "string", "format": _format(code), VENDOR: {"domain": domain}}, shape)
     if step > 1 and first % step:
         return _listed(shape, list[JsonValue](range(first, last + 1, step)))
     schema: Schema = {"type": "integer", "minimum": first, "maximum": last}
@@ -207,8 +211,8 @@ def _listed(shape: ScalarShape, values: list[JsonValue]) -> Schema:
     if shape.code is not None:
         name = _TYPES[shape.code]
         schema["type"] = [name, "null"] if shape.nullable else name
-    if shape.code == "date" or shape.code == "time":
-        schema["format"] = shape.code
+    if moment_of(shape.code) is not None:
+        schema["format"] = _format(shape.code)
     schema["enum"] = [*values, None] if shape.nullable else values
     if shape.decimals is not None:
         schema[VENDOR] = {"domain": {"places": shape.decimals.places}}
@@ -226,6 +230,10 @@ def _decimal(decimals: DecimalRange) -> Schema:
         bounds["step"] = decimal_text(decimals.step, places)
     name = "string" if decimals.quoted else "number"
     return {"type": name, VENDOR: {"domain": {"places": places, **bounds}}}
+
+
+def _format(code: CodeType | None) -> str:
+    return "date-time" if code == "datetime" else str(code)
 
 
 def _nullable(schema: Schema, shape: Shape) -> Schema:

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
 from factorspec_sdk.fields.decimals import read_decimal
-from factorspec_sdk.fields.domains import CodeType, Scalar, code_to_iso, iso_to_code, typed_key
+from factorspec_sdk.fields.domains import CodeType, Scalar, canonical_code, moment_kind, moment_of, typed_key
 from factorspec_sdk.records.moments import Constant, code_of, scalar_of
 from factorspec_sdk.records.parameters import Param, param
 
@@ -58,10 +58,14 @@ class In:
         return f"In({shown(list(self.scalars) if self.parameter is None else self.parameter.name)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, In) and (self.parameter, self.scalars) == (other.parameter, other.scalars)
+        return isinstance(other, In) and self._spelling == other._spelling
 
     def __hash__(self) -> int:
-        return hash((self.parameter, self.scalars))
+        return hash(self._spelling)
+
+    @property
+    def _spelling(self) -> tuple[object, ...]:
+        return (self.parameter, *map(typed_key, self.scalars))
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
@@ -116,6 +120,17 @@ class Between:
     high: Bound | Param
     step: int | Decimal | datetime.timedelta = 1
 
+    def __eq__(self, other: object) -> bool:
+        """Equal if spelled alike: ``Annotated`` takes equal parts for one, and 12:00Z equals 14:00+02:00."""
+        return isinstance(other, Between) and self._spelling == other._spelling
+
+    def __hash__(self) -> int:
+        return hash(self._spelling)
+
+    @property
+    def _spelling(self) -> str:
+        return repr((self.low, self.high, self.step))
+
     @property
     def parameters(self) -> tuple[Param, ...]:
         """The parameters among the bounds."""
@@ -136,7 +151,8 @@ class Between:
             step = 1 if self.step > 0 else 0
         else:
             known = self.low if not isinstance(self.low, Param) else self.high
-            by_day = isinstance(known, datetime.date) or (isinstance(known, Param) and not self.step.seconds)
+            dated = isinstance(known, datetime.date) and not isinstance(known, datetime.datetime)
+            by_day = dated or (isinstance(known, Param) and not self.step.seconds)
             unit = datetime.timedelta(days=1) if by_day else datetime.timedelta(seconds=1)
             step, rest = divmod(self.step, unit)
             if rest:
@@ -171,11 +187,18 @@ class Between:
             return value
         if isinstance(value, Decimal):
             return self._check_decimal(value)
+        if isinstance(value, datetime.datetime) and not self._in_zone(value):
+            raise self._outside("")
         low, high, step = self.codes
         scalar = scalar_of(value)  # None for times with a zone or parts of a second
         if scalar is not None and low <= (code := code_of(value)) <= high and not (code - low) % step:
             return value
         raise self._outside(f" in steps of {self.step}" if step > 1 else "")
+
+    def _in_zone(self, value: datetime.datetime) -> bool:
+        """Times are written with the time zone of the bounds, if those have one."""
+        bounds = [bound for bound in (self.low, self.high) if isinstance(bound, datetime.datetime)]
+        return all(bound.utcoffset() == value.utcoffset() for bound in bounds)
 
     def _check_decimal(self, value: Decimal) -> object:
         assert isinstance(self.low, int | Decimal) and isinstance(self.high, int | Decimal)
@@ -198,10 +221,11 @@ class Between:
 #: type of a core schema -> what its values are
 _KINDS: dict[str, CodeType] = {
     "int": "int", "str": "text", "date": "date", "time": "time", "bool": "bool", "decimal": "decimal",
+    "datetime": "datetime",
 }  # fmt: skip
 _NAMES = {
     "int": "an integer", "text": "a text", "date": "a date", "time": "a time", "bool": "a boolean",
-    "decimal": "a decimal",
+    "decimal": "a decimal", "datetime": "a date with a time",
 }  # fmt: skip
 
 
@@ -223,9 +247,9 @@ def _require_type(schema: CoreSchema, scalars: Iterable[Scalar], domain: str) ->
 
 
 def _fits(scalar: Scalar, kind: CodeType) -> bool:
-    if kind == "date" or kind == "time":
-        code = iso_to_code(kind, scalar) if isinstance(scalar, str) else None
-        return code is not None and code_to_iso(kind, code) == scalar
+    moment = moment_of(kind)
+    if moment is not None:
+        return canonical_code(moment_kind(moment, scalar), scalar) is not None
     if kind == "decimal":
         return type(scalar) is int or (isinstance(scalar, str) and read_decimal(scalar) is not None)
     return {"int": int, "text": str, "bool": bool}[kind] is type(scalar)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import Enum
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
-from factorspec_sdk.fields.domains import CodeType, Scalar
+from factorspec_sdk.fields.domains import CodeType, Scalar, datetime_code
 
 #: what a user may write as a constant
 Constant = bool | int | str | Decimal | datetime.date | datetime.time | datetime.timedelta | Enum | None
@@ -43,12 +43,19 @@ def scalar_of(value: object) -> tuple[Scalar, CodeType | None] | None:
     if isinstance(value, Decimal):
         return _decimal_text(value)
     if isinstance(value, datetime.datetime):
-        return None
+        return None if value.microsecond else (datetime_text(value), "datetime")
     if isinstance(value, datetime.date):
         return value.isoformat(), "date"
     if isinstance(value, datetime.time) and not value.microsecond and value.tzinfo is None:
         return value.isoformat(), "time"
     return None
+
+
+def datetime_text(value: datetime.datetime) -> str:
+    """The canonical text: the time zone UTC is ``Z``."""
+    return value.isoformat().removesuffix("+00:00") + (
+        "Z" if value.utcoffset() == datetime.timedelta() else ""
+    )
 
 
 def _decimal_text(value: Decimal) -> tuple[Scalar, CodeType] | None:
@@ -71,7 +78,10 @@ def code_of(value: object) -> int:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+    if isinstance(value, datetime.datetime):
+        if not value.microsecond:
+            return datetime_code(value)
+    elif isinstance(value, datetime.date):
         return value.toordinal()
     if isinstance(value, datetime.time) and not value.microsecond and value.tzinfo is None:
         return value.hour * 3600 + value.minute * 60 + value.second
@@ -79,7 +89,9 @@ def code_of(value: object) -> int:
         "not a bound",
         [
             Problem(
-                "", "bounds are integers, dates, or times in whole seconds without a time zone", shown(value)
+                "",
+                "bounds are numbers, dates, or times in whole seconds (times of a day without a time zone)",
+                shown(value),
             )
         ],
     )

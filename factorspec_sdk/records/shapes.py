@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType
 
 from factorspec_sdk.errors import Problem, UnsupportedField
-from factorspec_sdk.fields.domains import CodeType, Scalar
+from factorspec_sdk.fields.domains import CodeType, Scalar, zone_of
 from factorspec_sdk.records.bounds import Bounds, bounds_of
 from factorspec_sdk.records.decimal_fields import (
     EXAMPLE,
@@ -36,7 +36,7 @@ from factorspec_sdk.records.decimal_fields import (
     refusal,
 )
 from factorspec_sdk.records.domains import Between, In
-from factorspec_sdk.records.moments import scalar_of
+from factorspec_sdk.records.moments import datetime_text, scalar_of
 from factorspec_sdk.records.parameters import Param
 
 
@@ -66,6 +66,7 @@ class ScalarShape:
     values: the values in order, where they are listed.
     bounds: of integers, dates and times.
     params: parameters that its domain waits for; not empty: finite once they are bound.
+    zone: time zone of datetimes, empty for none.
     decimals: bounds and places of decimals. unwritable: why a decimal has no finite domain.
     """
 
@@ -74,6 +75,7 @@ class ScalarShape:
     values: tuple[Scalar, ...] | None = None
     bounds: Bounds | None = None
     params: tuple[Param, ...] = ()
+    zone: str = ""
     decimals: DecimalRange | None = None
     unwritable: str | None = None
 
@@ -150,13 +152,18 @@ class FieldShape:
 
 
 _REFUSED = {
-    "datetime": "datetime is not supported yet; use a date and a time, or an integer",
     "timedelta": "timedelta is not supported yet; use an integer of days, minutes or seconds",
 }
 _REFUSED_MEMBERS = (
     "Pydantic reads no enum of dates or times from JSON; use Annotated[date, In([...])], or texts as members"
 )
-_CODES: dict[object, CodeType] = {int: "int", datetime.date: "date", datetime.time: "time", str: "text"}
+_CODES: dict[object, CodeType] = {
+    int: "int",
+    datetime.date: "date",
+    datetime.time: "time",
+    datetime.datetime: "datetime",
+    str: "text",
+}
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, FieldShape]:
@@ -237,10 +244,20 @@ def _scalar(code: CodeType, metadata: Sequence[object]) -> Shape:
         return ScalarShape(code)
     if isinstance(domain, Between):
         bounds = bounds.within(domain)
-        return ScalarShape(code, bounds=bounds, params=domain.parameters)
+        zone = _zone(domain) if code == "datetime" else ""
+        if zone is None:
+            return RefusedShape("the bounds of Between name different time zones")
+        return ScalarShape(code, bounds=bounds, params=domain.parameters, zone=zone)
     if code == "time" and bounds.any:
         bounds = bounds.whole_day()
     return ScalarShape(code, bounds=bounds)
+
+
+def _zone(domain: Between) -> str | None:
+    """The time zone of the bounds; None where they differ."""
+    known = (bound for bound in (domain.low, domain.high) if isinstance(bound, datetime.datetime))
+    zones = {zone_of(datetime_text(bound)) for bound in known}
+    return None if len(zones) > 1 else next(iter(zones), "")
 
 
 def _decimal(metadata: Sequence[object]) -> Shape:
@@ -349,6 +366,7 @@ def described(shape: Shape) -> str:
                 "int": "an integer",
                 "date": "a date",
                 "time": "a time",
+                "datetime": "a date with a time",
                 "decimal": "a decimal",
                 "text": "a text",
                 "bool": "a boolean",
@@ -394,6 +412,7 @@ def unbounded_list(place: str) -> Problem:
 _BOUND_HINTS = {
     "int": "bound it, such as Annotated[int, Field(ge=0, le=100)]",
     "date": "bound it, such as Annotated[date, Between(first, last)]",
+    "datetime": "bound it, such as Annotated[datetime, Between(first, last, step=minutes(15))]",
     "time": "bound it, such as Annotated[time, Between(opens, closes, step=minutes(15))]",
     "text": 'list its values by Literal, Enum, or Annotated[str, In("parameter")]',
 }

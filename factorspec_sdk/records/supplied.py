@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from factorspec_sdk.errors import BindingError, JsonValue, Problem, shown
-from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code, typed_key
+from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code, moment_kind, moment_of, typed_key
 from factorspec_sdk.records.moments import scalar_of
 from factorspec_sdk.records.parameters import (
     InlineTable,
@@ -26,7 +26,7 @@ from factorspec_sdk.records.parameters import (
 )
 
 _NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
-    "decimal": "a decimal"}  # fmt: skip
+    "decimal": "a decimal", "datetime": "a date with a time"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,9 @@ def _scalar(place: str, value: object, code: CodeType | None) -> Scalar:
         raise BindingError("a parameter does not fit", [Problem(place, message, shown(value))])
     found, found_code = scalar
     is_iso = (
-        (code == "date" or code == "time") and isinstance(found, str) and iso_to_code(code, found) is not None
+        (moment := moment_of(code)) is not None
+        and isinstance(found, str)
+        and iso_to_code(moment_kind(moment, found), found) is not None
     )
     if code == "decimal" and found_code == "int":
         return found
@@ -175,7 +177,7 @@ def _scalar(place: str, value: object, code: CodeType | None) -> Scalar:
 def _const(place: str, value: object, code: CodeType | None) -> dict[str, JsonValue]:
     found = _scalar(place, value, code)
     scalar = scalar_of(value)
-    kind = code if code in ("date", "time") else scalar[1] if scalar is not None else None
-    if kind in ("date", "time", "decimal") and found is not None:
+    kind = code if moment_of(code) is not None else scalar[1] if scalar is not None else None
+    if (moment_of(kind) is not None or kind == "decimal") and found is not None:
         return {"const": found, "type": kind}
     return {"const": found}

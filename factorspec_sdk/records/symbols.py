@@ -62,7 +62,7 @@ class SymbolicValue(Symbolic):
             return self
         if name == "days" and term.unit == "date":
             return SymbolicValue(self._fs_trace, replace(term, unit=None))
-        if name == "total_seconds" and term.unit == "time":
+        if name == "total_seconds" and term.unit in ("time", "datetime"):
             return lambda: SymbolicValue(self._fs_trace, replace(term, unit=None))
         if name.startswith("__"):
             raise AttributeError(name)

@@ -37,11 +37,12 @@ _SIGNS = {
     "mod": "%",
 }
 _NAMES = {"int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
-    "decimal": "a decimal"}  # fmt: skip
+    "decimal": "a decimal", "datetime": "a date with a time"}  # fmt: skip
 
 
 _CONSTANTS = "use integers, decimals, texts, booleans, dates, times, enum members"
 _NUMBERS = ("int", "decimal")
+_MOMENTS = ("date", "time", "datetime")
 
 
 class TermError(Exception):
@@ -88,7 +89,7 @@ def constant(value: object, like: Term | None = None) -> Term:
         )
     found, code = scalar
     template: dict[str, Template] = {"const": found}
-    if code == "date" or code == "time" or code == "decimal":
+    if code in ("date", "time", "datetime", "decimal"):
         template["type"] = code
     text = shown(found) if isinstance(found, str) and code != "decimal" else str(found)
     return Term(template, code, text, constant=(found,))
@@ -113,7 +114,7 @@ def check_cell(column: Term, cell: object) -> Term:
 def arithmetic(op: ArithmeticName, left: Term, right: Term) -> Term:
     """A sum, difference, product or remainder, checked."""
     for side in (left, right):
-        if side.code not in (*_NUMBERS, "date", "time", None) or side.constant == (None,):
+        if side.code not in (*_NUMBERS, *_MOMENTS, None) or side.constant == (None,):
             raise TermError(f"cannot calculate with {side.text}, which is {side.kind}")
     if op == "mod":
         _require_integers("%", left, right)
@@ -221,7 +222,7 @@ def contained(subject: Term, values: Sequence[Term]) -> Term:
 
 def _duration(value: datetime.timedelta, like: Term | None) -> Term:
     unit = None if like is None else like.unit or like.code
-    if unit != "date" and unit != "time":
+    if unit not in _MOMENTS or unit is None:
         raise TermError(f"{shown(value)} goes with dates and times only", "use an integer")
     count = duration(value, unit)
     if count is None:
@@ -265,7 +266,7 @@ def _check_value(field: Term, other: Term) -> None:
 
 
 def _result(op: ArithmeticName, left: Term, right: Term) -> tuple[CodeType, CodeType | None]:
-    moments = [side.code for side in (left, right) if side.code in ("date", "time")]
+    moments = [side.code for side in (left, right) if side.code in _MOMENTS]
     if not moments and _is_decimal((left, right)):
         return "decimal", None
     if not moments:

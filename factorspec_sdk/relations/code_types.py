@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from factorspec_sdk.automata.nodes import SlotValue, ValueNode
 from factorspec_sdk.automata.values import Choose
 from factorspec_sdk.fields.decimals import decimal_type, is_decimal, places_of
-from factorspec_sdk.fields.domains import CodeType, Domain, Scalar, encode_scalar, moment_of, spelled_type
+from factorspec_sdk.fields.domains import (
+    CodeType,
+    Domain,
+    Scalar,
+    encode_scalar,
+    moment_kind,
+    moment_of,
+    spelled_type,
+)
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
     EXTREMES,
@@ -75,11 +83,12 @@ def constant_code(const: Const, kind: CodeType | None) -> Scalar:
     places = places_of(kind)
     if const.type == "decimal":
         return encode_scalar(const.const, kind if places is None else decimal_type(places))
-    return encode_scalar(const.const, const.type or kind)
+    return encode_scalar(const.const, kind if const.type is None else moment_kind(const.type, const.const))
 
 
 def _constant_type(const: Const) -> CodeType | None:
-    return moment_of(const.type) or quantity(const.const).type
+    kind = moment_of(const.type)
+    return quantity(const.const).type if kind is None else moment_kind(kind, const.const)
 
 
 def _cells_type(cells: Sequence[Scalar], calculated: bool) -> CodeType | None:

@@ -11,7 +11,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import partial
 
-from factorspec_sdk.fields.domains import Scalar, spelled_type
+from factorspec_sdk.fields.domains import Scalar, moment_kind, spelled_type
 from factorspec_sdk.relations.arithmetic import computed, divided_by, extreme_of, read_text, total_of
 from factorspec_sdk.relations.expressions import (
     ARITHMETIC,
@@ -89,7 +89,8 @@ def constant(const: Const) -> Quantity:
     found = quantity(const.const)
     if const.type is None or const.const is None:
         return found
-    kind = spelled_type(str(const.const)) if const.type == "decimal" else const.type
+    text = str(const.const)
+    kind = spelled_type(text) if const.type == "decimal" else moment_kind(const.type, text)
     return Quantity(read_as(const.const, kind), kind)
 
 

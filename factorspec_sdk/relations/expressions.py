@@ -73,10 +73,10 @@ class Ref(WireModel):
 
 
 class Const(WireModel):
-    """A JSON scalar; ``type`` says that a text is a date, a time or a decimal."""
+    """A JSON scalar; ``type`` says that a text is a date, a time, both ("datetime") or a decimal."""
 
     const: bool | int | str | None
-    type: Literal["date", "time", "decimal"] | None = None
+    type: Literal["date", "time", "datetime", "decimal"] | None = None
 
 
 class Op(WireModel):

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from factorspec_sdk.fields.domains import CodeType, Scalar, code_to_iso
+from factorspec_sdk.fields.domains import CodeType, Scalar, code_to_iso, moment_of
 from factorspec_sdk.relations.evaluate import value_of
 from factorspec_sdk.relations.expressions import Expr, WireModel
 from factorspec_sdk.relations.view import Quantity, View
@@ -66,4 +66,5 @@ def shown_value(quantity: Quantity) -> Scalar:
 
 def shown_number(number: int, kind: CodeType | None) -> Scalar:
     """A number as values of this type are written."""
-    return code_to_iso(kind, number) if kind == "date" or kind == "time" else number
+    moment = moment_of(kind)
+    return number if moment is None else code_to_iso(moment, number)

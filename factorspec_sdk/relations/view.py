@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from factorspec_sdk.fields.decimals import MAX_PLACES, decimal_type, exact, exact_decimal, is_decimal
-from factorspec_sdk.fields.domains import CodeType, Scalar, encode_scalar, typed_key
+from factorspec_sdk.fields.domains import CodeType, Scalar, datetime_code, encode_scalar, typed_key
 from factorspec_sdk.fields.paths import EVERY, FieldPath, Segment, parse_path
 
 Tables = Mapping[str, Sequence[Sequence[Scalar]]]
@@ -71,7 +71,9 @@ def quantity(value: object) -> Quantity:
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, datetime.datetime):
-        return Quantity(Special.UNKNOWN)
+        named = value.tzinfo is not None
+        code = Special.UNKNOWN if value.microsecond else datetime_code(value)
+        return Quantity(code, "instant" if named else "datetime")
     if isinstance(value, datetime.date):
         return Quantity(value.toordinal(), "date")
     if isinstance(value, datetime.time):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.decimals import exact_text, is_decimal, places_of
-from factorspec_sdk.fields.domains import code_to_iso
+from factorspec_sdk.fields.domains import code_to_iso, moment_of
 from factorspec_sdk.relations.evaluate import truth_of, value_of
 from factorspec_sdk.relations.expressions import (
     Const,
@@ -33,18 +33,27 @@ SIGNS: Mapping[str, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt":
 _INFIX = {**SIGNS, "add": "+", "sub": "-", "mul": "*", "mod": "%", "and": "and", "or": "or"}
 _ASKED: Mapping[str, str] = {"len": "length", "present": "is_present"}
 _SHOWN_FIELDS = 6
+_LAST_DAY = 3_652_059
+#: codes that have an ISO text; other results are shown as numbers
+_WRITABLE: Mapping[str, tuple[int, int]] = {
+    "date": (1, _LAST_DAY),
+    "time": (0, 86_399),
+    "datetime": (86_400, _LAST_DAY * 86_400),
+    "instant": (86_400, _LAST_DAY * 86_400),
+}
 
 
 def worded(value: Quantity) -> str:
     """A value as it stands in the record."""
     if isinstance(value.code, Special):
         return value.code.value
-    if value.type in ("date", "time") and isinstance(value.code, int):
-        kind = value.type
-        if kind == "date" and 1 <= value.code <= 3_652_059:
-            return code_to_iso("date", value.code)
-        if kind == "time" and 0 <= value.code < 86_400:
-            return code_to_iso("time", value.code)
+    kind = moment_of(value.type)
+    if (
+        kind is not None
+        and isinstance(value.code, int)
+        and _WRITABLE[kind][0] <= value.code <= _WRITABLE[kind][1]
+    ):
+        return code_to_iso(kind, value.code)
     if isinstance(value.code, int | Fraction) and is_decimal(value.type):
         return exact_text(value.code, places_of(value.type) or 0)
     return shown(value.code)

@@ -88,6 +88,8 @@ def _moment(node: FiniteNode, text: object) -> object:
     try:
         if kind == "date":
             return datetime.date.fromisoformat(text)
+        if kind == "datetime" or kind == "instant":
+            return datetime.datetime.fromisoformat(text)
         return datetime.time.fromisoformat(text) if kind == "time" else text
     except ValueError:
         return text

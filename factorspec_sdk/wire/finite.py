@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.fields.domains import CodeType, EnumDomain, Scalar, code_to_iso, iso_to_code, typed_key
+from factorspec_sdk.fields.domains import (
+    CodeType,
+    EnumDomain,
+    MomentType,
+    Scalar,
+    canonical_code,
+    moment_kind,
+    typed_key,
+    zone_of,
+)
 from factorspec_sdk.wire.decimals import listed_type
 from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
 from factorspec_sdk.wire.limits import Limits
@@ -106,9 +114,12 @@ def _scalars(
     return found if len(problems) == before else None
 
 
-def moment_name(name: JsonValue) -> Literal["date", "time"] | None:
+def moment_name(name: JsonValue) -> MomentType | None:
     """The format, if it is one of those that relations can compute with."""
-    return "date" if name == "date" else "time" if name == "time" else None
+    return _FORMATS.get(name) if isinstance(name, str) else None
+
+
+_FORMATS: dict[str, MomentType] = {"date": "date", "time": "time", "date-time": "datetime"}
 
 
 def _moment_type(
@@ -118,15 +129,18 @@ def _moment_type(
     place = pointer(place, "format")
     name = moment_name(schema["format"])
     if name is None:
-        message = "beside enum or const, format is date or time"
+        message = "beside enum or const, format is date, time or date-time"
         problems.refuse(place, message, schema["format"], "leave it out")
         return None
+    kinds = {name, *(moment_kind(name, value) for value in values)} - {"datetime"} or {name}
+    kind = kinds.pop()
+    zones = {zone_of(value) for value in values if isinstance(value, str)}
     for value in values:
-        code = iso_to_code(name, value) if isinstance(value, str) else 0
-        if code is None or (isinstance(value, str) and code_to_iso(name, code) != value):
-            problems.add(place, f"a listed value is no ISO {name}", value)
+        if isinstance(value, str) and (canonical_code(kind, value) is None or len(zones) > 1):
+            what = "names another time zone" if len(zones) > 1 else f"is no ISO {schema['format']}"
+            problems.add(place, f"a listed value {what}", value)
             return None
-    return name
+    return kind
 
 
 def nullable(node: SchemaNode, place: str, limits: Limits) -> SchemaNode:

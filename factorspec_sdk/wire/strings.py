@@ -7,10 +7,16 @@ patterns of our own, and the other formats are refused.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.fields.domains import EnumDomain, IntRange, StepDomain, code_to_iso, iso_to_code
+from factorspec_sdk.fields.domains import (
+    EnumDomain,
+    IntRange,
+    MomentType,
+    StepDomain,
+    canonical_code,
+    moment_kind,
+    zone_of,
+)
 from factorspec_sdk.wire.decimals import read_decimals
 from factorspec_sdk.wire.finite import moment_name
 from factorspec_sdk.wire.keywords import VENDOR, Schema, refuse_others
@@ -124,7 +130,7 @@ def _moments(
     kind = moment_name(schema.get("format"))
     below = pointer(place, VENDOR, "domain")
     if kind is None:
-        problems.refuse(below, "beside a domain, format is date or time", domain)
+        problems.refuse(below, "beside a domain, format is date, time or date-time", domain)
         return None
     if not isinstance(domain, dict):
         problems.add(below, 'a domain is an object {"min": …, "max": …, "step": n}', domain)
@@ -147,25 +153,28 @@ def _moments(
     if lo > hi:
         problems.empty(below, f"min {domain['min']} is after max {domain['max']}")
         return None
+    zones = {zone_of(str(domain[key])) for key in ("min", "max")}
+    if len(zones) > 1:
+        problems.add(below, "min and max name different time zones", hint="write both with the same one")
+        return None
     codes = IntRange(lo, hi - (hi - lo) % step, step)
-    return FiniteNode(place, StepDomain(kind, codes))
+    return FiniteNode(place, StepDomain(moment_kind(kind, domain["min"]), codes, zones.pop()))
 
 
 def _unit(kind: str) -> str:
     return "days" if kind == "date" else "seconds"
 
 
-def _moment(
-    domain: Schema, key: str, kind: Literal["date", "time"], place: str, problems: Problems
-) -> int | None:
+def _moment(domain: Schema, key: str, kind: MomentType, place: str, problems: Problems) -> int | None:
     value = domain.get(key)
     place = pointer(place, key)
     if value is None:
         problems.add(place, f"{key} is missing", hint=f"write the bound as an ISO {kind}")
         return None
-    code = iso_to_code(kind, value) if isinstance(value, str) else None
-    if code is None or code_to_iso(kind, code) != value:
-        example = "2026-05-01" if kind == "date" else "09:30:00"
-        problems.add(place, f"{key} is an ISO {kind}", value, f"write it like {example}")
-        return None
+    code = canonical_code(moment_kind(kind, value), value)
+    if code is None:
+        problems.add(place, f"{key} is an ISO {kind}", value, f"write it like {_EXAMPLES[kind]}")
     return code
+
+
+_EXAMPLES = {"date": "2026-05-01", "time": "09:30:00", "datetime": "2026-05-01T09:30:00"}

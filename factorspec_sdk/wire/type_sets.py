@@ -27,6 +27,7 @@ TIMELINE: Type = INT | MOMENT
 _EQUALITIES = frozenset({"eq", "ne"})
 _NAMES: dict[str, str] = {
     "int": "an integer", "date": "a date", "time": "a time", "text": "a text", "bool": "a boolean",
+    "datetime": "a date with a time", "instant": "a date with a time and a zone",
     "compound": "no single value",
 }  # fmt: skip
 _DATE_HINT = 'write {"const": "2026-05-01", "type": "date"}'

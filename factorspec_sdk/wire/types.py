@@ -15,8 +15,9 @@ from factorspec_sdk.fields.domains import (
     Domain,
     EnumDomain,
     Scalar,
-    code_to_iso,
+    canonical_code,
     iso_to_code,
+    moment_kind,
     spelled_type,
     typed_key,
 )
@@ -61,7 +62,7 @@ from factorspec_sdk.wire.type_sets import (
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _LOGIC = frozenset({"and", "or", "not", "implies"})
 _CODE_TYPES: dict[type, CodeType] = {bool: "bool", int: "int", str: "text"}
-_EXAMPLES = {"date": "2026-05-01", "time": "09:30:00", "decimal": "12.30"}
+_EXAMPLES = {"date": "2026-05-01", "time": "09:30:00", "datetime": "2026-05-01T09:30:00", "decimal": "12.30"}
 
 
 def type_of_domain(domain: Domain) -> Type:
@@ -141,9 +142,8 @@ def const_type(const: Const, scope: Scope, place: str) -> Type:
         kind = spelled_type(value) if isinstance(value, str) else None
         good = is_decimal(kind)
     else:
-        kind = const.type
-        code = iso_to_code(const.type, value) if isinstance(value, str) else None
-        good = code is not None and code_to_iso(const.type, code) == value
+        kind = moment_kind(const.type, value)
+        good = canonical_code(kind, value) is not None
     if not good:
         name = "decimal" if const.type == "decimal" else f"ISO {const.type}"
         hint = f"write it like {_EXAMPLES[const.type]}"

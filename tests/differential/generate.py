@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.differential.generate_numbers import DECIMALS, NUMBERS, TYPES, NumberFields
+from tests.differential.generate_numbers import DECIMALS, MOMENTS, NUMBERS, TYPES, NumberFields
 from tests.differential.generate_schedules import SCHEDULING_KINDS, SchedulingKinds
 from tests.differential.generate_structures import Leaf, Shape, Structures
 from tests.differential.generate_texts import TEXT_KINDS, TextKinds
@@ -137,6 +137,8 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
                 "bool",
                 "date",
                 "time",
+                "datetime",
+                "instant",
                 "nullable",
                 "nulltext",
                 "datetext",
@@ -178,12 +180,15 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
         if kind == "date":
             values = [f"2024-02-{28 + i:02d}" for i in range(2)] + ["2024-03-01"][: self.rng.randint(0, 1)]
         else:
-            values = [f"0{9 + i // 2 - (9 + i // 2) // 10 * 10}:{30 * (i % 2):02d}:00" for i in range(1)]
             values = [f"{8 + i // 2:02d}:{30 * (i % 2):02d}:00" for i in range(self.rng.randint(1, 3))]
+        zone = self.rng.choice(["Z", "+00:30", "-01:00"]) if kind == "instant" else ""
+        if kind in ("datetime", "instant"):
+            values = [f"2024-02-29T{text}{zone}" for text in values]
         domain: Json = {"min": values[0], "max": values[-1]}
-        if kind == "time":
+        if kind != "date":
             domain["step"] = 1800
-        return {"type": "string", "format": kind, "x-factorspec": {"domain": domain}}, Leaf(
+        name = "date-time" if kind in ("datetime", "instant") else kind
+        return {"type": "string", "format": name, "x-factorspec": {"domain": domain}}, Leaf(
             path, kind, values
         )
 
@@ -198,8 +203,8 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
         if leaf.type in ("int", "nullable") and value is not None:
             value += self.rng.choice([0, 0, 0, 1, -1])
         made: Json = {"const": value}
-        if leaf.type in ("date", "time"):
-            made["type"] = leaf.type
+        if leaf.type in MOMENTS:
+            made["type"] = "datetime" if leaf.type == "instant" else leaf.type
         elif leaf.type == "datetext" and str(value)[0].isdigit() and self.rng.random() < 0.5:
             made["type"] = "date"
         if leaf.type in DECIMALS and value is not None:
@@ -250,9 +255,9 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
         if self.rng.random() < 0.15:
             values = [self._constant(leaf) for _ in range(2)]
             return {"op": "in", "arg": {"ref": leaf.path}, "values": values}
-        ordered = leaf.type in ("date", "time", *NUMBERS) and other.get("const", 0) is not None
+        ordered = leaf.type in (*MOMENTS, *NUMBERS) and other.get("const", 0) is not None
         op = self.rng.choice(["eq", "ne", "lt", "le", "gt", "ge"] if ordered else ["eq", "ne"])
-        if ordered and leaf.type in ("date", "time") and self.rng.random() < 0.3:
+        if ordered and leaf.type in MOMENTS and self.rng.random() < 0.3:
             return {
                 "op": op,
                 "args": [
@@ -391,7 +396,7 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
 
     def _ordered(self, shape: Shape) -> Json | None:
         kind = self.rng.choice(
-            [("int", "nullable"), ("int",), ("date",), ("time",), ("decimal2", "nulldecimal")]
+            [("int", "nullable"), ("int",), ("date",), ("instant",), ("decimal2", "nulldecimal")]
         )
         paths = self._paths(shape, *kind, least=2)
         return (

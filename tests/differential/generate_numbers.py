@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 DECIMALS = ("decimal1", "decimal2", "nulldecimal")
 NUMBERS = ("int", "nullable", *DECIMALS)
-TYPES = ("int", "text", "bool", "date", "time", "nullable", "nulltext", "datetext", *DECIMALS)
+MOMENTS = ("date", "time", "datetime", "instant")
+TYPES = ("int", "text", "bool", *MOMENTS, "nullable", "nulltext", "datetext", *DECIMALS)
 OPERATIONS = ("mod", "least", "most", "quotient", "rounded", "quotient")
 MODES = ("floor", "ceiling", "half_up", "half_even")
 

@@ -62,6 +62,9 @@ WIDE = {
     "fine": decimal("-0.5", "0.5", 6),
     "numbers": {**decimal("-20.00", "99999.99", 2), "type": "number"},
     "seconds of a day": moment("time", "00:00:00", "23:59:59"),
+    "seconds of years": moment("date-time", "2019-12-31T00:00:00", "2029-03-01T23:59:59"),
+    "instants": moment("date-time", "2024-01-01T00:00:00Z", "2029-03-01T23:59:59Z"),
+    "instants elsewhere": moment("date-time", "2024-01-01T00:00:00-05:30", "2024-03-01T23:59:59-05:30"),
     "six centuries": moment("date", "1583-01-01", "2199-12-31"),
 }
 
