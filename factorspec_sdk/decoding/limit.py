@@ -20,6 +20,7 @@ from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.errors import Problem, TooLarge
+from factorspec_sdk.fields.asked import AskedSet
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
@@ -126,13 +127,18 @@ class TokenLimit:
 
     def _keep_numbers(self, step: NumberStep, left: int, ids: set[int]) -> None:
         """Tokens towards the first value of each number of digits and towards the likely one (the bound
-        ``sure`` is that of one of them, so one is kept), and others for which a few tries find a way.
+        ``sure`` is that of one of them, so one is kept), and others for which a few tries find a way. Where
+        values are found by questions, those at hand are enough.
         """
-        for value in (*step.walk.shortest(step.number, step.values), *self._likely(step)):
+        asked = step.feasible if isinstance(step.feasible, AskedSet) else None
+        values = step.walk.shortest(step.number, step.values) if asked is None else self._at_hand(step, asked)
+        for value in (*values, *self._likely(step)):
             rest, index = step.walk.rest(step.number, value), step.index_of(value)
             if rest and index is not None and rest[0] not in ids and len(rest) <= left:
                 if self._bounds.fits(step.exit(index), left - len(rest)):
                     ids.add(rest[0])
+        if asked is not None:
+            return
         for token in step.ids() - ids:
             after = next(iter(step.advance(token)))
             if isinstance(after, NumberStep) and self._number_fits(after, left - 1):
@@ -145,6 +151,10 @@ class TokenLimit:
         index = self._bounds.costs.likely(step.source.at.state, slot)
         if index is not None:
             yield stride.code(index)
+
+    def _at_hand(self, step: NumberStep, asked: AskedSet) -> Iterator[int]:
+        """The numbers that are known to be feasible."""
+        return (step.values.start + step.values.step * index for index in asked.at_hand)
 
     def _number_fits(self, step: NumberStep, left: int) -> bool:
         """True if the number may end here, or go on by its shortest ways, and the record fits then."""

@@ -146,6 +146,7 @@ class Opener:
         elif site.domain is not None and self._prefers_walk(site.domain, len(feasible)):
             out = [self._open_number(at, source, feasible)]
         else:
+            feasible = feasible.listed()
             out = [self._walk(at.held, source, feasible)]
         return out if feasible.complete else [*out, NARROWED]
 

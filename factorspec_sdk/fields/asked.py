@@ -10,12 +10,13 @@ questions. What was learned is kept::
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from factorspec_sdk.fields.intervals import Intervals
 from factorspec_sdk.fields.sets import IndexSet
 
 Spans = tuple[tuple[int, int], ...]
+MAX_AT_HAND = 16
 #: some member within the spans, or None; and whether None is final
 Ask = Callable[[Spans], tuple[int | None, bool]]
 
@@ -27,7 +28,7 @@ class AskedSet(IndexSet):
     turns False once a question had no final answer. Set operations are not for this class.
     """
 
-    __slots__ = ("_ask", "_empty", "_members", "_whole")
+    __slots__ = ("_ask", "_empty", "_given", "_members", "_whole")
 
     def __init__(self, size: int, ask: Ask, members: Iterable[int]) -> None:
         """``members``: those that are known beforehand."""
@@ -35,6 +36,7 @@ class AskedSet(IndexSet):
         self._whole = size
         self._ask = ask
         self._members = sorted(set(members))
+        self._given = tuple(self._members)
         self._empty: Intervals = Intervals(())
 
     @property
@@ -98,6 +100,23 @@ class AskedSet(IndexSet):
             else:
                 best = found
         return best
+
+    @property
+    def at_hand(self) -> Sequence[int]:
+        """Members that are known, at most ``MAX_AT_HAND``; those given beforehand come first."""
+        return [*self._given, *self._members][:MAX_AT_HAND]
+
+    def listed(self) -> IndexSet:
+        """All members, one question for each that is not known; ``complete`` as far as the budget went."""
+        while True:
+            known = Intervals.union((*self._empty.spans, *self.spans)).spans
+            others = tuple(_less(0, self._whole - 1, known))
+            found, final = self._ask(others) if others else (None, True)
+            if found is None:
+                self._empty |= Intervals(others)
+                self.complete = self.complete and final
+                return IndexSet(self.spans, complete=self.complete)
+            insort(self._members, found)
 
     def _some_in(self, lo: int, hi: int) -> int | None:
         at = bisect_left(self._members, lo)

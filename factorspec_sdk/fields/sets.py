@@ -87,6 +87,10 @@ class IndexSet:
         parts = ", ".join(str(lo) if lo == hi else f"{lo}..{hi}" for lo, hi in self.spans[:8])
         return f"IndexSet({parts}{', …' if len(self.spans) > 8 else ''})"
 
+    def listed(self) -> IndexSet:
+        """The same set with all members at hand."""
+        return self
+
     def any_in(self, lo: int, hi: int) -> bool:
         """True if some member lies in ``[lo, hi]``. O(log spans)."""
         at = bisect_right(self.spans, (hi, 1 << 62)) - 1
@@ -117,7 +121,7 @@ class IndexSet:
                 i += 1
             else:
                 j += 1
-        return IndexSet(tuple(out))
+        return IndexSet(tuple(out), complete=self.complete and other.complete)
 
     def __or__(self, other: IndexSet) -> IndexSet:
         return IndexSet.union_of(self.spans + other.spans)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
+from datetime import date
 from typing import Any
 
 import pytest
 
-from factorspec_sdk.decoding import opening
+from factorspec_sdk.decoding import Decoder, opening
 from factorspec_sdk.graph import compile as compiling
+from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.components import OverBudget
 from factorspec_sdk.graph.cp import component as tier
 from factorspec_sdk.graph.cp.backed import BackedSearch
@@ -21,6 +24,7 @@ from tests.differential.large import by_cp_sat_alone, only_cp_sat
 from tests.differential.test_feasibility import PAIRS, compare_with_brute_force
 from tests.differential.test_objective import check_certificates, with_objective
 from tests.differential.test_tokens import TOKENIZER, check_limit, check_masks, compiled_with_trie
+from tests.graph.documents import integer, record
 
 
 @pytest.mark.parametrize("listed", [256, 1], ids=["listed", "asked between bounds"])
@@ -101,3 +105,36 @@ def test_optima_equal_brute_force() -> None:
                 compare_with_brute_force(doc)
                 check_certificates(parse_document(doc))
     assert seen > 20
+
+
+DAY = {
+    "type": "string",
+    "format": "date",
+    "x-factorspec": {"domain": {"min": "1950-01-01", "max": "2049-12-31"}},
+}
+
+
+@pytest.mark.parametrize("family", ["smollm2", "cl100k"])
+def test_wide_fields_are_written_character_by_character_within_a_limit(family: str) -> None:
+    """Dates of a century whose distance has a remainder, and a product, decoded at random."""
+    rng, canonical = random.Random(family), Canonical(vocabulary_like(family))
+    gap = {"op": "abs", "args": [{"op": "sub", "args": [{"ref": "$.a"}, {"ref": "$.b"}]}]}
+    rest = {"op": "mod", "args": [gap, {"const": 1_000}]}
+    area = {"op": "mul", "args": [{"ref": "$.c"}, {"ref": "$.d"}]}
+    fields = {"a": DAY, "b": DAY, **{name: integer(1, 500_000) for name in "cde"}}
+    same = [(rest, {"const": 7}), (area, {"ref": "$.e"})]
+    relations = [{"kind": "intension", "expr": {"op": "eq", "args": [*sides]}} for sides in same]
+    compiled = compile_spec(parse_document(record(fields, relations)))
+    assert [component.tier for component in compiled.feasibility.components] == ["cp_sat"] * 2
+    decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+    sure = decoder.bounds.costs.sure(compiled.feasibility.start(), compiled.program.start)
+    for limit in (None, sure, sure + 2):
+        session = decoder.session(limit)
+        while session.state == "open":
+            session.commit([rng.choice(sorted(session.allowed()))])
+        made = json.loads(session.text)
+        days = [date.fromisoformat(made[name]).toordinal() for name in "ab"]
+        assert abs(days[0] - days[1]) % 1_000 == 7
+        assert made["c"] * made["d"] == made["e"]
+        assert session.report.exact and (limit is None or session.num_tokens <= limit)
+        assert canonical.vocabulary.encode(session.text) == session.tokens

@@ -39,8 +39,10 @@ STEPS_PER_TIME = 50_000
 PROOF_LIMIT = 60.0
 #: slots whose values are remembered
 MAX_REMEMBERED = 2_048
-#: integer slots with more values than this are not listed, but asked for between bounds
+#: slots of integers, or of dates and other texts in a stride, with more values than this are not listed, but
+#: asked for between bounds
 LISTED = 256
+LISTED_TEXTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,9 @@ class CpComponent:
             proofs.setdefault(witness[layer], witness)
         fixed = {slot: ((index, index),) for slot, index in zip(self.slots, state.taken, strict=False)}
         opened = _Opened(layer, fixed, state.witnesses[0], proofs, min(SLOT_LIMIT, state.left))
-        if self.sizes[layer] > LISTED and self.layers.domains[layer].integers is not None:
+        domain = self.layers.domains[layer]
+        listed = LISTED if domain.integers is not None else LISTED_TEXTS
+        if domain.stride is not None and len(domain) > listed:
             opened.values = AskedSet(self.sizes[layer], partial(self._ask_within, opened), proofs)
         else:
             opened.values = self._listed(opened)

@@ -9,9 +9,6 @@ from factorspec_sdk.graph.cp.model import NotEncodable
 from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.unroll import Unrolled
 
-#: values of a slot that are no integers, so that they must be listed
-MAX_LISTED = 20_000
-
 
 def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget, steps: int = 0) -> tuple[Component, bool]:
     """(feasibility, has a solution) of a component that the own search did not finish.
@@ -25,8 +22,6 @@ def by_cp_sat(layers: Layers, unrolled: Unrolled, cut: OverBudget, steps: int = 
     Raises:
         OverBudget: CP-SAT does not finish either, cannot take the component, or is not installed.
     """
-    if any(len(d) > MAX_LISTED and d.integers is None for d in layers.domains):
-        raise cut
     try:
         component = CpComponent(layers, unrolled, steps)
         return component, component.is_satisfiable()

@@ -126,7 +126,7 @@ class _Walk:
         rest = self._text[way.at :]
         token = _scalar_token(rest)
         if len(token) == len(rest) and not (token.endswith('"') and len(token) > 1):
-            begun = _beginning_with(slot.domain, feasible, rest)
+            begun = _beginning_with(slot.domain, feasible.listed(), rest)
             if begun:
                 yield Position(slot.path, way.certain, rest, slot.domain, begun)
             else:
