@@ -48,6 +48,9 @@ class Alike(ReadingPlan):
             return state
         return key if state == _NOTHING and self._possible(at, key) else None
 
+    def skip(self, at: int, to: int, state: State) -> State:
+        return state
+
     def allowed(self, at: int, state: State) -> int | None:
         domain = self.domains[at]
         if state != _NOTHING:

@@ -66,6 +66,9 @@ class Balance(ReadingPlan):
             counts[key] = counts.get(key, 0) + self.weights[at]
         return _counts(counts) if self._possible(at + 1, counts) else None
 
+    def skip(self, at: int, to: int, state: State) -> State | None:
+        return state if self._possible(to, dict(cast(Counts, state))) else None
+
     def allowed(self, at: int, state: State) -> int | None:
         domain, counts = self.domains[at], dict(cast(Counts, state))
         useful = [key for key, n in counts.items() if n * self.weights[at] < 0]
@@ -141,8 +144,11 @@ class Consecutive(ReadingPlan):
             if not self.once[at] or not 0 <= bit < len(self) or used >> bit & 1:
                 return None
             used |= 1 << bit
-        gaps = used.bit_length() - used.bit_count()
-        return used if gaps <= self.most[at + 1] else None
+        return self.skip(at, at + 1, used)
+
+    def skip(self, at: int, to: int, state: State) -> State | None:
+        used = cast(int, state)
+        return used if used.bit_length() - used.bit_count() <= self.most[to] else None
 
     def allowed(self, at: int, state: State) -> int | None:
         domain = self.domains[at]

@@ -69,8 +69,15 @@ class Inclusion(ReadingPlan):
                 have, want = have | bit, want & ~bit
             if self.needle[at] and not have & bit:
                 want |= bit
-        have = self._kept(have, self.needles[at + 1])
-        if want.bit_count() > self.num_hay[at + 1] or self._kept(want, self.hays[at + 1]) != want:
+        return self._state(at + 1, have, want)
+
+    def skip(self, at: int, to: int, state: State) -> State | None:
+        return self._state(to, *_parts(state))
+
+    def _state(self, at: int, have: int, want: int) -> State | None:
+        """The state before slot ``at``: without what no later slot asks for."""
+        have = self._kept(have, self.needles[at])
+        if want.bit_count() > self.num_hay[at] or self._kept(want, self.hays[at]) != want:
             return None
         return have, want
 

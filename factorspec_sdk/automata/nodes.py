@@ -167,6 +167,13 @@ class Condition(Node):
         assert isinstance(found, Condition)
         return found
 
+    def without(self, slots: Sequence[int]) -> Condition:
+        """The condition after these slots, the next ones that it reads, turned out to be absent."""
+        found = self
+        for slot in slots:
+            found = found.assign(slot, ABSENT_INDEX, Mark.ABSENT)
+        return found
+
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
         raise NotImplementedError
 

@@ -95,6 +95,9 @@ class Occurrences(ReadingPlan):
             return None
         return self._state(at + 1, counts)
 
+    def skip(self, at: int, to: int, state: State) -> State | None:
+        return self._state(to, dict(cast(Counts, state)))
+
     def _state(self, at: int, counts: dict[Key, int]) -> State | None:
         """The canonical state before slot ``at``; None where the bounds cannot be reached any more."""
         room = self.room[at]

@@ -13,14 +13,9 @@ Plans name a value by its *key* (``code_key``); null and absent ones have none.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from factorspec_sdk.automata.nodes import (
-    ABSENT_INDEX,
-    Code,
-    Condition,
-    NodeStore,
-)
+from factorspec_sdk.automata.nodes import ABSENT_INDEX, Code, Condition, Mark, NodeStore
 from factorspec_sdk.fields.domains import Domain, Scalar, typed_key
 
 State = Hashable
@@ -58,6 +53,14 @@ class ReadingPlan(ABC):
     @abstractmethod
     def step(self, at: int, state: State, index: int, code: Code) -> State | None:
         """The state after slot ``at`` took a value (``ABSENT_INDEX``: none); None where all is lost."""
+
+    def skip(self, at: int, to: int, state: State) -> State | None:
+        """The state after the slots ``at`` to ``to`` - 1 turned out to be absent; None where all is lost."""
+        found: State | None = state
+        for absent in range(at, to):
+            if found is not None:
+                found = self.step(absent, found, ABSENT_INDEX, Mark.ABSENT)
+        return found
 
     def allowed(self, at: int, state: State) -> int | None:
         """Indices of slot ``at`` after which ``step`` gives a state, maybe more; None: not known."""
@@ -108,6 +111,11 @@ class Reading(Condition):
     def _residual(self, slot: int, index: int, code: Code) -> Condition:
         assert self.plan.slots[self.at] == slot, "slots are read in writing order"
         return _reading(self.store, self.plan, self.at + 1, self.plan.step(self.at, self.state, index, code))
+
+    def without(self, slots: Sequence[int]) -> Condition:
+        to = self.at + len(slots)
+        assert self.plan.slots[self.at : to] == tuple(slots), "slots are read in writing order"
+        return _reading(self.store, self.plan, to, self.plan.skip(self.at, to, self.state))
 
     def allowed(self, slot: int, domain: Domain) -> int | None:
         return self.plan.allowed(self.at, self.state) if self.plan.slots[self.at] == slot else None

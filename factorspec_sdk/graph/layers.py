@@ -261,8 +261,8 @@ class Layers:
             node = state[track.source] if track.source >= 0 else track.begin
             if track.reads:
                 node = node.assign(slot, index, code)
-            for skipped in track.skips:
-                node = node.assign(skipped, ABSENT_INDEX, Mark.ABSENT)
+            if track.skips:
+                node = node.without(track.skips)
             if node is false:
                 return None
             if track.keeps:
