@@ -37,29 +37,34 @@ class Linear(ValueNode):
         self.terms, self.constant, self.poison = terms, constant, poison
 
     def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
-        plain = self._without(slot, code)
+        plain = self._without(slot, index, code)
         if plain is not None:
             return plain
         terms = [(node.assign(slot, index, code), factor) for node, factor in self.terms]
         return linear(self.store, terms, self.constant, self.poison)
 
-    def advanced(self, code: Code) -> ValueNode | None:
+    def advanced(self, index: int, code: Code) -> ValueNode | None:
         """Fast path of ``assign`` at slot 0 and ``moved`` by -1 in one; None where it does not apply."""
-        return self._without(0, code, -1)
+        return self._without(0, index, code, -1)
 
-    def _without(self, slot: int, code: Code, shift: int = 0) -> ValueNode | None:
-        """Fast path: the slot enters as a plain number in one term, or not at all."""
-        if self.poison or type(code) is not int:
+    def _without(self, slot: int, index: int, code: Code, shift: int = 0) -> ValueNode | None:
+        """Fast path: each term that reads the slot becomes a number, or there is none."""
+        if self.poison:
             return None
         kept, constant, bit = [], self.constant, 1 << slot
         for term in self.terms:
             node = term[0]
             if not node.slots & bit:
                 kept.append((node.moved(shift), term[1]) if shift else term)
-            elif node.slots == bit and type(node) is SlotValue:
+            elif node.slots != bit:
+                return None
+            elif type(node) is SlotValue and type(code) is int:
                 constant += term[1] * code
             else:
-                return None
+                after = node.assign(slot, index, code)
+                if not isinstance(after, Known) or after.number is None:
+                    return None
+                constant += term[1] * after.number
         store = self.store
         if not kept:
             return store.known(constant)
@@ -135,7 +140,7 @@ class Compare(Condition):
 
     def _advance(self, index: int, code: Code) -> Condition:
         value = self.value
-        fast = value.advanced(code) if isinstance(value, Linear) else None
+        fast = value.advanced(index, code) if isinstance(value, Linear) else None
         return super()._advance(index, code) if fast is None else decided(self.store, self.op, fast)
 
     def _at(self, shift: int) -> Condition:
