@@ -6,9 +6,9 @@ a string (those are found through the endings instead, ``holes.py``). A state ow
 before it goes on (3 µs), so states are immutable.
 
 What is exact: the mask, and when a text may end. How short a text can still be made XGrammar does not say.
-For grammars that we wrote ourselves it is known (``grammar_ways.py``). For others a way to finish is looked
-for greedily: near the token limit only tokens are kept after which one was found; further away (``_MARGIN``)
-it is taken for granted that a token adds no more than that to the shortest way.
+For grammars of our own and for patterns it is known (``grammar_ways.py``). For others a way to finish is
+looked for greedily: near the token limit only tokens are kept after which one was found; further away
+(``_MARGIN``) it is taken for granted that a token adds no more than that to the shortest way.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.tokens import Vocabulary, pack_ids, unpack_row
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.wire.languages.automaton import TooManyStates
+from factorspec_sdk.wire.languages.grammar import pattern_grammar
+from factorspec_sdk.wire.patterns import PatternProblem
 
 if TYPE_CHECKING:
     import xgrammar
@@ -79,7 +82,7 @@ class GrammarRules(TextRules):
         matcher = _matcher(spec, vocabulary)
         if not self._in_value:
             matcher.accept_string('"')
-        self._ways = None if spec.grammar is None else Ways.of(spec.grammar)
+        self._ways = _ways_of(spec)
         self._start = GrammarState(StringState(OUTSIDE if self._in_value else 0), matcher)
 
     @staticmethod
@@ -184,13 +187,16 @@ class GrammarRules(TextRules):
         chain = [state]
         while chain[-1].place is None and chain[-1].before is not None:
             chain.append(chain[-1].before[0])
-        place, pending = chain[-1].place or (ways.start, b"")
+        start = ways.start if self._in_value else ways.after(ways.start, '"')
+        place, pending = chain[-1].place or (start, b"")
         for after in reversed(chain):
             if after.before is not None:
                 text, pending = whole_characters(pending + after.before[1])
                 place = ways.after(place, text)
             after.place, after.before = (place, pending), None
-        return ways.finish(place, pending)
+        found = ways.finish(place, pending)
+        # The closing quote of a string is not among its bytes.
+        return found if found is None or self._in_value else found[:-1]
 
     def _find_finish(self, state: GrammarState) -> bytes | None:
         """Bytes that end the text: at each step the first of ``_FINISHERS`` that the grammar takes."""
@@ -228,6 +234,19 @@ class GrammarRules(TextRules):
         ends = bool(matcher.is_completed())
         matcher.rollback(1)
         return ends
+
+
+def _ways_of(spec: HoleSpec) -> Ways | None:
+    """The ways through a grammar of our own, or through a pattern; None where they are not known."""
+    if spec.grammar is not None:
+        return Ways.of(spec.grammar)
+    pattern = None if spec.schema is None or spec.kind == "json" else spec.schema.get("pattern")
+    if not isinstance(pattern, str) or spec.min_length or spec.max_length is not None:
+        return None
+    try:
+        return Ways.of(pattern_grammar(pattern))
+    except (PatternProblem, TooManyStates):
+        return None
 
 
 @lru_cache(maxsize=64)

@@ -28,7 +28,15 @@ from factorspec_sdk.wire.schema import (
     SchemaNode,
     UnionNode,
 )
-from factorspec_sdk.wire.value_conditions import TRUE, NotFinite, ValueConditions, either, opposite, present
+from factorspec_sdk.wire.value_conditions import (
+    TRUE,
+    NotFinite,
+    ValueConditions,
+    both,
+    either,
+    opposite,
+    present,
+)
 
 #: keyword -> those that belong to it
 _GROUPS: dict[str, tuple[str, ...]] = {
@@ -216,12 +224,14 @@ class KeywordRelations:
         if isinstance(node, ArrayNode):
             if "uniqueItems" in part[1] and _never_null(node.item) and ref.startswith("$"):
                 return AllDifferent(name=name, over=(f"{ref}[*]",))
-            list_terms = self._open.rules.lists.only(*part)
-            expr = either(self._conditions.list_term(node, ref, term) for term in list_terms)
+            lists = self._open.rules.lists.demands(*part)
+            expr = both(either(self._conditions.list_term(node, ref, t) for t in terms) for terms in lists)
         else:
             self._check_names(node, part[0], place)
-            object_terms = self._open.rules.objects.only(*part)
-            expr = either(self._conditions.object_term(node, ref, term) for term in object_terms)
+            objects = self._open.rules.objects.demands(*part)
+            expr = both(
+                either(self._conditions.object_term(node, ref, t) for t in terms) for terms in objects
+            )
         if expr == TRUE:
             return None
         there = present(ref) if ref == "$" else Present(op="present", of=ref)

@@ -98,12 +98,12 @@ class ValueConditions:
 
     def of(self, node: SchemaNode, ref: str, atoms: Values) -> Expr:
         """The part satisfies all atoms."""
-        self._count(node)
         values = values_of(self._rules.resources, atoms)
         if values is None:
             return FALSE
         if not values:
             return TRUE
+        self._count(node)
         match node:
             case FiniteNode():
                 return self._finite(node, ref, values)
@@ -119,11 +119,11 @@ class ValueConditions:
                 found = both([opposite(null), self.of(node.inner, ref, values)])
                 return either([null, found]) if self._fits("null", "null", values) else found
             case ArrayNode():
-                terms = self._rules.lists.of_all(sorted(values), node.pointer)
-                return either(self.list_term(node, ref, term) for term in terms)
+                lists = (choice for atom in sorted(values) for choice in self._rules.lists.choices(atom))
+                return both(either(self.list_term(node, ref, t) for t in choice) for choice in lists)
             case ObjectNode():
-                found_terms = self._rules.objects.of_all(sorted(values), node.pointer)
-                return either(self.object_term(node, ref, term) for term in found_terms)
+                objects = (choice for atom in sorted(values) for choice in self._rules.objects.choices(atom))
+                return both(either(self.object_term(node, ref, t) for t in choice) for choice in objects)
             case _:
                 raise NotFinite(node.pointer, "a union cannot be looked into")
 

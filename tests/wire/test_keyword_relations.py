@@ -188,6 +188,13 @@ def test_what_stays_a_record_is_refused_by_keyword(document: Json, place: str) -
     assert [problem.place for problem in caught.value.problems] == [place]
 
 
+def test_many_demands_of_one_keyword_stay_apart() -> None:
+    names = [f"{letter}{at}" for at in range(40) for letter in "pq"]
+    needed = {f"p{at}": [f"q{at}"] for at in range(40)}
+    spec = spec_of({**record(**dict.fromkeys(names, SMALL)), "dependentRequired": needed})
+    assert holds(spec, {"p3": 1, "q3": 1}) and not holds(spec, {"p3": 1, "q4": 1})
+
+
 def test_a_keyword_that_asks_nothing_makes_no_relation() -> None:
     spec = parse_document({**record(["a"], a=SMALL), "minProperties": 1, "propertyNames": {"maxLength": 9}})
     assert spec.root.relations == ()

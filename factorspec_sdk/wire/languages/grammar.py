@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from factorspec_sdk.wire.languages.automaton import ANYTHING, Automaton, Edge, Span
+from factorspec_sdk.wire.languages.regex import search
 from factorspec_sdk.wire.languages.resources import NotFree
 from factorspec_sdk.wire.languages.rules import RuleKey, Symbol, Symbols, Text, ValueKey
 from factorspec_sdk.wire.languages.value_rules import Rules
@@ -31,6 +32,18 @@ def grammar_of(rules: Rules, root: ValueKey | None, place: str) -> str | None:
     made = _reached(rules, root, place)
     alive = _productive(made)
     return _Writer(made, alive, place).text(root) if root in alive else None
+
+
+def pattern_grammar(pattern: str) -> str:
+    """The grammar of the JSON strings in whose text a pattern is found.
+
+    Raises:
+        PatternProblem: the pattern is not taken.
+        TooManyStates: it is too large.
+    """
+    writer = _Writer({}, set(), "")
+    root = writer.symbol(Text(search(pattern), True))
+    return "\n".join([f"root ::= {root}", *writer.lines, *_COMMON]) + "\n"
 
 
 def _reached(rules: Rules, root: RuleKey, place: str) -> dict[RuleKey, list[Symbols]]:
@@ -83,20 +96,20 @@ class _Writer:
         self._names: dict[RuleKey, str] = {}
         self._pending: list[RuleKey] = []
         self._texts: dict[tuple[Automaton, bool], str] = {}
-        self._lines: list[str] = []
+        self.lines: list[str] = []
 
     def text(self, root: RuleKey) -> str:
         """All rules, the root first."""
-        self._lines.append(f"root ::= {self._name(root)}")
+        self.lines.append(f"root ::= {self._name(root)}")
         while self._pending:
             key = self._pending.pop()
             alternatives = [
-                " ".join(map(self._symbol, symbols)) for symbols in self._made[key] if self._lives(symbols)
+                " ".join(map(self.symbol, symbols)) for symbols in self._made[key] if self._lives(symbols)
             ]
-            self._lines.append(f"{self._names[key]} ::= {' | '.join(dict.fromkeys(alternatives))}")
-        if len(self._lines) > MAX_RULES:
+            self.lines.append(f"{self._names[key]} ::= {' | '.join(dict.fromkeys(alternatives))}")
+        if len(self.lines) > MAX_RULES:
             raise NotFree(self._place, "this part is too large to be enforced")
-        return "\n".join([*self._lines, *_COMMON]) + "\n"
+        return "\n".join([*self.lines, *_COMMON]) + "\n"
 
     def _lives(self, symbols: Symbols) -> bool:
         return all(isinstance(s, str | Text) or s in self._alive for s in symbols)
@@ -107,7 +120,8 @@ class _Writer:
             self._pending.append(key)
         return self._names[key]
 
-    def _symbol(self, symbol: Symbol) -> str:
+    def symbol(self, symbol: Symbol) -> str:
+        """How a symbol is written; what it needs is among the lines or pending."""
         if isinstance(symbol, str):
             return _literal(symbol)
         if isinstance(symbol, Text):
@@ -123,7 +137,7 @@ class _Writer:
             name = self._texts[key] = f"t{len(self._texts)}"
             for state, edges in enumerate(automaton.edges):
                 branches = [*_branches(edges, quoted, name), *(['""'] if automaton.accepting[state] else [])]
-                self._lines.append(f"{name}_{state} ::= {' | '.join(branches)}")
+                self.lines.append(f"{name}_{state} ::= {' | '.join(branches)}")
         return f"{self._texts[key]}_0"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from factorspec_sdk.wire.keywords import ANNOTATIONS
 from factorspec_sdk.wire.languages.automaton import Automaton
 from factorspec_sdk.wire.languages.lists import ListTerm
 from factorspec_sdk.wire.languages.objects import ObjectTerm
@@ -88,6 +89,8 @@ def values_of(resources: Resources, atoms: Values) -> Values | None:
     kept: set[Atom] = set()
     for atom in atoms:
         schema = resources.entries[atom.number].schema
+        if not isinstance(schema, bool) and not schema.keys() - ANNOTATIONS:
+            schema = True
         if not isinstance(schema, bool):
             if atom._replace(positive=not atom.positive) in kept:
                 return None

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Literal, get_args
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.wire.keywords import Schema
 from factorspec_sdk.wire.languages.automaton import (
     ANYTHING,
+    MAX_STATES,
     NOTHING,
     Automaton,
     TooManyStates,
@@ -33,6 +35,7 @@ MAX_STATES_TOGETHER = 30_000
 _BOUNDS = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 
 
+@cache
 def universe(kind: ScalarType) -> Automaton:
     """All values of a type."""
     match kind:
@@ -85,6 +88,8 @@ class Scalars:
             return found
         if isinstance(entry.schema, bool):
             return universe(kind) if entry.schema else NOTHING
+        if self._states > MAX_STATES_TOGETHER:
+            raise NotFree(entry.place, "the texts and numbers of open values are too many to tell apart")
         self._known[key] = None
         try:
             found = universe(kind)
@@ -94,9 +99,7 @@ class Scalars:
             del self._known[key]
             raise
         self._known[key] = found
-        self._states += len(found.edges)
-        if self._states > MAX_STATES_TOGETHER:
-            raise NotFree(entry.place, "the texts and numbers of open values are too many to tell apart")
+        self._states += 0 if found is universe(kind) else len(found.edges)
         return found
 
     def _parts(self, number: int, schema: Schema, kind: ScalarType, place: str) -> Iterator[Automaton]:
@@ -104,6 +107,7 @@ class Scalars:
             try:
                 yield from self._part(number, schema, key, value, kind)
             except TooManyStates:
+                self._states += MAX_STATES
                 raise NotFree(pointer(place, key), f"{key} is too large to be enforced here", value) from None
             except PatternProblem as problem:
                 message = f"the pattern is not enforced: {problem.reason}"

@@ -164,9 +164,18 @@ class Terms(ABC, Generic[T]):
                     pass
         yield from self.own_parts(number, schema)
 
-    def only(self, number: int, keywords: Schema) -> list[T]:
-        """The terms of a schema as if it had only some of its keywords."""
-        return self._read(number, keywords, True, False)
+    def demands(self, number: int, keywords: Schema) -> list[list[T]]:
+        """The terms of each demand of a schema apart, as if it had only these keywords; all of them hold."""
+        if self.unevaluated in keywords:
+            return [self._read(number, keywords, True, False)]
+        return [part.positive(False) for part in self._parts(number, keywords)]
+
+    def choices(self, atom: Atom) -> list[list[T]]:
+        """The terms of an atom, as far as they are apart: of each list some term holds."""
+        schema = self.resources.entries[atom.number].schema
+        if atom.positive and isinstance(schema, dict):
+            return self.demands(atom.number, schema)
+        return [self.of(*atom)]
 
     def of_all(self, atoms: Sequence[Atom], place: str) -> list[T]:
         """The terms of values that satisfy all atoms."""

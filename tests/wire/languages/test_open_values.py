@@ -118,6 +118,19 @@ def test_an_open_list_of_open_values_is_open() -> None:
     assert reachable({"type": "array", "items": {"type": ["integer", "string"]}}, [1, "x"] * 20)
 
 
+def test_values_of_any_kind_share_one_grammar() -> None:
+    many = {f"p{at}": {"title": str(at)} for at in range(1_000)}
+    parts = parse_document({"type": "object", "properties": many}).root.properties
+    assert len({known.node.grammar for known in parts if isinstance(known.node, FreeNode)}) == 1
+
+
+def test_work_on_a_document_is_bounded() -> None:
+    many = {f"p{at}": {"multipleOf": 2_001 + at} for at in range(300)}
+    with pytest.raises(FactorspecError) as caught:
+        parse_document({"type": "object", "properties": many})
+    assert "too many to tell apart" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("module", "name", "most", "schema"),
     [
