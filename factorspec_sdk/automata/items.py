@@ -36,6 +36,11 @@ class Item:
         return max(self.length.lo or 0, 0)
 
     @property
+    def may_be_reversed(self) -> bool:
+        """True if it may end before it starts, or one of its times may be missing."""
+        return self.length.lo is None or self.length.lo < 0 or self.length.may_miss
+
+    @property
     def left_out(self) -> Mark | None:
         """ABSENT if one of its times is no number, MISSING if one is missing, UNKNOWN if one may yet be.
 

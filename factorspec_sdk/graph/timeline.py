@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from factorspec_sdk.automata.items import Item
+from factorspec_sdk.automata.linear import Compare
 from factorspec_sdk.automata.no_overlap import Agenda, Block, NoOverlap
 from factorspec_sdk.automata.nodes import Condition, Known, SlotValue
 from factorspec_sdk.automata.travel import Place, place_of
-from factorspec_sdk.fields.domains import IntRange, StepDomain
+from factorspec_sdk.fields.domains import Domain, IntRange, StepDomain
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.components import ComponentState, Tier
 from factorspec_sdk.graph.layers import Layers
@@ -57,6 +58,8 @@ class Timeline:
         self.steps = 0
         self.start: ComponentState = ()
         relation = _only_no_overlap(layers)
+        if len(relation.blocks) + len(relation.items) > MAX_JOBS or not all(map(_is_fixed, relation.items)):
+            raise NoTimeline
         self._agenda: Agenda = relation.agenda
         self._jobs: list[Job] = []
         self._stays: list[_Stay] = []
@@ -66,8 +69,6 @@ class Timeline:
         windows = _windows(layers, relation)
         for item in relation.items:
             self._add_item(item, windows)
-        if len(self._jobs) > MAX_JOBS:
-            raise NoTimeline
         self._job_of = {stay.layer: at for at, stay in enumerate(self._stays) if stay.layer is not None}
         if set(self._job_of) != set(range(len(self.slots))):
             raise NoTimeline
@@ -83,13 +84,12 @@ class Timeline:
         self._jobs.append(Job(starts, length))
 
     def _add_item(self, item: Item, windows: Mapping[int, tuple[Span, ...]]) -> None:
-        start, place = item.start, item.detail
-        length = item.length.number if isinstance(item.length, Known) else None
-        if not isinstance(start, SlotValue) or not isinstance(place, Known) or length is None:
-            raise NoTimeline
-        if not item.certain or length < 0 or (not length and self._agenda.travel is not None):
-            raise NoTimeline
-        layer, where = self.slots.index(start.slot), place_of(place.code)
+        assert isinstance(item.start, SlotValue) and isinstance(item.detail, Known)
+        assert isinstance(item.length, Known) and item.length.number is not None
+        length = item.length.number
+        if not length and self._agenda.travel is not None:
+            raise NoTimeline  # at one moment, writing order would matter
+        layer, where = self.slots.index(item.start.slot), place_of(item.detail.code)
         if not windows[layer]:
             raise NoTimeline  # some condition alone leaves no value: search names the conflict
         self._add(_Stay(layer, where, where), windows[layer], Block(0, length, -1, where, where))
@@ -187,6 +187,13 @@ def _only_no_overlap(layers: Layers) -> NoOverlap:
     return joint[0]
 
 
+def _is_fixed(item: Item) -> bool:
+    """True if only the item's start is open, and it takes place for sure."""
+    length = item.length.number if isinstance(item.length, Known) else None
+    only_start = isinstance(item.start, SlotValue) and isinstance(item.detail, Known)
+    return only_start and item.certain and length is not None and length >= 0
+
+
 def _codes(layers: Layers, layer: int) -> IntRange | list[int]:
     domain = layers.domains[layer]
     if isinstance(domain, IntRange):
@@ -209,12 +216,23 @@ def _windows(layers: Layers, relation: NoOverlap) -> dict[int, tuple[Span, ...]]
     return {layer: _window(layers, layer, alone.get(slot, [])) for layer, slot in enumerate(layers.slots)}
 
 
+def _left_by(condition: Condition, slot: int, domain: Domain) -> int:
+    """Bit mask of the values that a condition on ``slot`` alone leaves, exactly."""
+    fast = isinstance(condition, Compare) or (
+        isinstance(condition, NoOverlap) and all(map(_is_fixed, condition.items))
+    )
+    found = condition.allowed(slot, domain) if fast else None
+    if found is None and len(domain) > MAX_LISTED:
+        raise NoTimeline
+    return condition.leaves(slot, domain) if found is None else found
+
+
 def _window(layers: Layers, layer: int, conditions: list[Condition]) -> tuple[Span, ...]:
     """Possible starts as intervals of codes; a stride of more than 1 is listed."""
     codes, domain, slot = _codes(layers, layer), layers.domains[layer], layers.slots[layer]
     mask = (1 << len(domain)) - 1
     for condition in conditions:
-        mask &= condition.mask(slot, domain)
+        mask &= _left_by(condition, slot, domain)
     spans = IndexSet.from_mask(mask).spans
     if isinstance(codes, IntRange) and codes.step == 1:
         return tuple((codes.code(lo), codes.code(hi)) for lo, hi in spans)

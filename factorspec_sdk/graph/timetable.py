@@ -21,6 +21,8 @@ from functools import cached_property
 
 #: earlier than every time
 LONG_AGO = -(1 << 60)
+#: steps to further jobs that may be looked at, per state that may be
+MAX_EDGES_PER_STATE = 10
 Span = tuple[int, int]
 #: (jobs done as a bit mask, number of the last one)
 Done = tuple[int, int]
@@ -47,7 +49,7 @@ class Job:
 
 
 class TooManyStates(Exception):
-    """More sets of done jobs than may be looked at."""
+    """More sets of done jobs, or steps between them, than may be looked at."""
 
 
 class Timetable:
@@ -77,7 +79,11 @@ class Timetable:
         levels: list[dict[Done, int]] = [{(0, -1): LONG_AGO}]
         count = 0
         for _ in self.jobs:
-            steps = {state: self._next(state, time) for state, time in levels[-1].items()}
+            steps = {}
+            for state, time in levels[-1].items():
+                steps[state] = self._next(state, time)
+                if self.num_edges > MAX_EDGES_PER_STATE * self._max_states:
+                    raise TooManyStates
             reached: dict[Done, int] = {}
             for (done, _last), found in steps.items():
                 for job, start in found:

@@ -96,11 +96,12 @@ class Cumulative(RelationBase):
             for inner in task.lowerings(lowering):
                 start, end = times(task, inner)
                 demand = inner.value(task.demand)
-                yield compare(store, "le", start, end)
                 yield compare(store, "ge", demand, store.known(0))
                 slots = firm_slots(inner.binders[task.bound]) if task.bound is not None else frozenset()
                 firm = all(is_firm(value, slots) for value in (start, end, demand))
                 items.append(item(store, 0, start, end, demand, firm=firm))
+                if items[-1].may_be_reversed:
+                    yield compare(store, "le", start, end)
         yield within(store, items, capacity)
 
 

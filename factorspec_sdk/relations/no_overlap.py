@@ -133,7 +133,7 @@ class NoOverlap(RelationBase):
             item(lowering.store, number, start, end, place, firm=firm)
             for number, (start, end, place, firm) in enumerate(visits)
         ]
-        yield from (compare(lowering.store, "le", one.start, one.end) for one in items)
+        yield from (compare(lowering.store, "le", one.start, one.end) for one in items if one.may_be_reversed)
         yield from self._clear_of_booked(lowering, items)
         origin = self._origin(lowering)
         if origin is not None:
