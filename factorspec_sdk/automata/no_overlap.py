@@ -12,6 +12,7 @@ checked when the last item is settled, and nothing of it may be forgotten.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,11 @@ class Agenda:
     def direct(self, start: Place, end: Place) -> int | None:
         """Time of the direct way."""
         return 0 if self.travel is None else self.travel.time(start, end)
+
+    @property
+    def by_neighbours(self) -> bool:
+        """True if settled items fit where each fits with the next one in time."""
+        return self.pairs and not self.in_order
 
     @cached_property
     def farthest(self) -> int:
@@ -149,7 +155,7 @@ def no_overlap(
         if block is Mark.UNKNOWN:
             kept.append(one)
         elif isinstance(block, Block):
-            if any(_clash(agenda, one, other) for other in all_blocks):
+            if not agenda.by_neighbours and any(_clash(agenda, one, other) for other in all_blocks):
                 return store.false
             all_blocks.append(block)
     joined = _joined(agenda, all_blocks, kept)
@@ -170,8 +176,8 @@ def _joined(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list[B
     if agenda.in_order:
         return _in_order(agenda, blocks, kept)
     blocks = sorted(blocks, key=lambda b: (b.start, b.end, b.number))
-    if agenda.pairs:
-        return _relevant(agenda, _fused(blocks, kept), kept)
+    if agenda.by_neighbours:
+        return _relevant(agenda, _fused(blocks, kept), kept) if _is_sequence(agenda, blocks) else None
     return blocks if kept or _is_sequence(agenda, blocks) else None
 
 
@@ -237,16 +243,16 @@ def _in_order(agenda: Agenda, blocks: list[Block], kept: Sequence[Item]) -> list
     out: list[Block] = []
     for block in sorted(blocks, key=lambda b: b.number):
         last = out[-1] if out else None
-        if last is None or any(last.number < n < block.number for n in numbers):
+        if last is None or bisect_right(numbers, last.number) < bisect_left(numbers, block.number):
             out.append(block)
             continue
         way = agenda.direct(last.last, block.first)
         if way is None or last.end + way > block.start:
             return None
         out[-1] = block._replace(start=last.start, first=last.first)
-    if out and not any(n < out[0].number for n in numbers):
+    if out and not (numbers and numbers[0] < out[0].number):
         out[0] = out[0]._replace(start=out[0].end, first=None)
-    if out and not any(n > out[-1].number for n in numbers):
+    if out and not (numbers and numbers[-1] > out[-1].number):
         out[-1] = out[-1]._replace(end=out[-1].start, last=None)
     return out
 

@@ -8,6 +8,8 @@ from factorspec_sdk.fields.domains import Domain
 
 #: beyond every code
 INFINITE = 1 << 100
+#: runs of bits that are cleared one by one
+_FEW = 32
 #: the codes strictly between two ends
 Gap = tuple[int, int]
 
@@ -15,7 +17,7 @@ Gap = tuple[int, int]
 def mask_outside(domain: Domain, gaps: Iterable[Gap], shift: int) -> int:
     """Bit mask of the indices whose code plus ``shift`` lies in no gap; values that are no numbers stay.
 
-    O(gaps) operations on the mask for ranges, else O(values · gaps).
+    O(size of the mask + gaps) for ranges, else O(values · gaps).
     """
     size = len(domain)
     mask = (1 << size) - 1
@@ -23,12 +25,21 @@ def mask_outside(domain: Domain, gaps: Iterable[Gap], shift: int) -> int:
     if codes is None:
         return mask & ~_listed(domain, list(gaps), shift)
     start, step = codes.lo + shift, codes.step
-    for low, high in gaps:
-        first = max((low - start) // step + 1, 0)
-        last = min(-((start - high) // step) - 1, size - 1)
-        if first <= last:
+    ends = (((low - start) // step + 1, -((start - high) // step) - 1) for low, high in gaps)
+    runs = [(max(first, 0), min(last, size - 1)) for first, last in ends]
+    return _without(mask, size, [run for run in runs if run[0] <= run[1]])
+
+
+def _without(mask: int, size: int, runs: list[tuple[int, int]]) -> int:
+    """The mask without some runs of bits; many of them are cleared in a text of digits first."""
+    if len(runs) <= _FEW:
+        for first, last in runs:
             mask &= ~(((1 << (last - first + 1)) - 1) << first)
-    return mask
+        return mask
+    digits = bytearray(b"1" * size)
+    for first, last in runs:
+        digits[first : last + 1] = b"0" * (last - first + 1)
+    return int(digits[::-1].decode("ascii"), 2)
 
 
 def _listed(domain: Domain, gaps: list[Gap], shift: int) -> int:

@@ -194,14 +194,23 @@ class NoOverlap(RelationBase):
         unit = unit_of(self.tasks, lowering)
         agenda = Agenda(None, in_order=False, pairs=True)
         spans = [tuple(encode_scalar(cell, unit) for cell in row) for row in lowering.tables[self.booked]]
-        blocks = tuple(
-            Block(start, end, 0, None, None)
-            for start, end in spans
-            if isinstance(start, int) and isinstance(end, int)
+        blocks = _merged(
+            (start, end) for start, end in spans if isinstance(start, int) and isinstance(end, int)
         )
         for one in items:
             alone = item(lowering.store, 0, one.start, one.end, lowering.store.known(None), firm=one.firm)
             yield apart(lowering.store, agenda, [alone], blocks)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> tuple[Block, ...]:
+    """Booked blocks, those that overlap as one."""
+    out: list[Block] = []
+    for start, end in sorted(spans):
+        if out and start < out[-1].end:
+            out[-1] = out[-1]._replace(end=max(end, out[-1].end))
+        else:
+            out.append(Block(start, end, 0, None, None))
+    return tuple(out)
 
 
 def _after(lowering: Lowering, origin: Item, one: Item) -> Condition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from factorspec_sdk.fields.domains import Scalar, encode_scalar
 from factorspec_sdk.fields.paths import PathSyntaxError, parse_path
@@ -24,6 +24,8 @@ from factorspec_sdk.wire.types import (
     type_of,
 )
 
+#: items of one relation that may stand in any order
+MAX_ITEMS = 400
 _PLACES: Type = INT | TEXT
 
 
@@ -42,6 +44,8 @@ def check_no_overlap(relation: NoOverlap, scope: Scope, place: str) -> None:
         if relation.origin.place is not None:
             places |= _place(type_of(relation.origin.place, scope, pointer(below, "place")), scope, below)
     check_unit(times, scope, place)
+    if not relation.in_order:
+        _check_number(relation.tasks, scope, place, "in the order of time, with in_order, there may be more")
     _travel(relation, places, scope, place)
     _booked(relation, times, scope, place)
 
@@ -55,8 +59,21 @@ def check_cumulative(relation: Cumulative, scope: Scope, place: str) -> None:
             demand = type_of(task.demand, inner, pointer(below, "demand"))
             expect(demand, INT, "a demand is an integer", inner, pointer(below, "demand"))
     check_unit(times, scope, place)
+    _check_number(relation.tasks, scope, place, "lower maxItems")
     below = pointer(place, "capacity")
     expect(type_of(relation.capacity, scope, below), INT, "a capacity is an integer", scope, below)
+
+
+def _check_number(tasks: Sequence[Task], scope: Scope, place: str, hint: str) -> None:
+    """Refuse more items in any order than can be compared with each other within the budgets."""
+    total = 0
+    for at, task in enumerate(tasks):
+        below = pointer(place, "tasks", at, "in")
+        items = scope.items(task.over, below) if task.over is not None else None
+        total += 1 if items is None else items.max_items
+    if total > MAX_ITEMS:
+        message = f"at most {MAX_ITEMS} items may stand in any order"
+        scope.problems.refuse(pointer(place, "tasks"), message, total, hint)
 
 
 def check_circuit(relation: Circuit, scope: Scope, place: str) -> None:

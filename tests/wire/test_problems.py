@@ -231,6 +231,25 @@ CASES: dict[str, Any] = {
             "twice": [["Rome", "Oslo", 1], ["Rome", "Oslo", 2]],
         },
     ),
+    "too many items": {
+        **value({"type": "array", "items": RANGE, "maxItems": 401}),
+        "x-factorspec": {
+            "version": 1,
+            "relations": [
+                {
+                    "name": name,
+                    "kind": kind,
+                    **more,
+                    "tasks": [{"in": "$.a", "as": "t", "start": {"ref": "t"}, "duration": {"const": 1}}],
+                }
+                for name, kind, more in (
+                    ("x", "no_overlap", {}),
+                    ("y", "cumulative", {"capacity": {"const": 1}}),
+                    ("z", "no_overlap", {"in_order": True}),
+                )
+            ],
+        },
+    },
     "cumulative and circuit": related(
         {
             "kind": "cumulative",
