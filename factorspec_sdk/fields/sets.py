@@ -6,8 +6,13 @@ interval. Used for feasible values (``Feasibility.values``) and for the residual
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+
+#: masks with more bits are read as a text of digits
+_LONG = 4_096
+_ONES = re.compile("1+")
 
 
 class IndexSet:
@@ -54,7 +59,10 @@ class IndexSet:
 
     @classmethod
     def from_mask(cls, mask: int) -> IndexSet:
-        """The set of the bits that are 1 in ``mask``. O(number of runs)."""
+        """The set of the bits that are 1 in ``mask``. O(number of runs), for long masks O(their length)."""
+        if mask.bit_length() > _LONG:
+            digits = f"{mask:b}"[::-1]
+            return cls(tuple((run.start(), run.end() - 1) for run in _ONES.finditer(digits)))
         spans: list[tuple[int, int]] = []
         while mask:
             lo = (mask & -mask).bit_length() - 1

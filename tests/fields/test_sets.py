@@ -47,3 +47,10 @@ def test_minkowski_difference_is_exact(
     added = {m for first, last, step in steps for m in range(first, last + 1, step)}
     assert all((n in found) == any(n + m in numbers for m in added) for n in range(-60, 60))
     assert all((n in of_progressions(steps)) == (n in added) for n in range(-30, 30))
+
+
+@given(st.sets(st.integers(0, 9_000), max_size=40))
+def test_a_long_mask_reads_like_a_short_one(members: set[int]) -> None:
+    mask = sum(1 << member for member in members)
+    assert set(IndexSet.from_mask(mask)) == members
+    assert set(IndexSet.from_mask(mask | 1 << 9_500)) == members | {9_500}
