@@ -95,6 +95,8 @@ class Scope:
                 broken = any(id(inner) in self.facts.broken for inner in others)
                 return [] if broken else [*finite, *([None] if others else [])]
             others = unclear
+        if not others:  # the recursion ends here; the path was checked further out
+            return ()
         return self._no_value(others[0], text, place)
 
     def fields(self, text: str, place: str) -> Sequence[Domain]:

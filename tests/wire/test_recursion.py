@@ -168,3 +168,14 @@ def test_deep_and_narrow_recursions_are_read_or_refused(depth: int) -> None:
     with pytest.raises(FactorspecError) as caught:
         compile_spec(parse_document(document(wide, depth)))
     assert caught.value.code in ("too_large", "request_too_large")
+
+
+def test_a_path_to_where_a_recursion_ends_names_nothing() -> None:
+    """A definition that is only itself has no value; that is no fault of the path."""
+    loop = {"Loop": {"$ref": "#/$defs/Loop"}, "Node": CHAIN}
+    inner = {**record(y=integer(1, 2), x={"$ref": "#/$defs/Loop"}), "required": ["y"]}
+    whole = {**record(a=inner), "$defs": loop}
+    relation = {"name": "r", "kind": "intension", "expr": less("$.a.x", "$.a.y")["expr"]}
+    spec = parse_document({**whole, "x-factorspec": {"version": 1, "max_depth": 2, "relations": [relation]}})
+    assert [found.text for found in all_records(spec)] == ['{"a": {"y": 2}}', '{"a": {"y": 1}}']
+    compile_spec(spec)
