@@ -58,7 +58,7 @@ def contract(group: Group, unrolled: Unrolled) -> Contraction:
     that may still be set aside must not: what is certain because of it would not be so without it.
     """
     kept: dict[int, Range] = {}
-    ranges = _ranges(group, unrolled, kept)
+    ranges, narrowed = _ranges(group, unrolled, kept), False
     reading: dict[int, list[Factor]] = {slot: [] for slot in group.slots}
     for factor in group.factors:
         for slot in bits(factor.condition.slots):
@@ -67,13 +67,15 @@ def contract(group: Group, unrolled: Unrolled) -> Contraction:
     found: list[Dependent] = []
     for slot in reversed(group.slots):
         own = [factor for factor in reading[slot] if id(factor) not in gone]
-        if own and _restricts_nothing(slot, own, unrolled, ranges):
-            found.append(Dependent(slot, tuple(own)))
-            gone.update(map(id, own))
-            continue
+        if own and _is_last(slot, own, unrolled):
+            if narrowed:
+                ranges, narrowed = _ranges(group, unrolled, kept), False
+            if _restricts_nothing(slot, own, unrolled, ranges):
+                found.append(Dependent(slot, tuple(own)))
+                gone.update(map(id, own))
+                continue
         ending = [factor.condition for factor in own if factor.condition.slots >> slot == 1]
-        if _narrowed_by(ending, ranges, kept):
-            ranges = _ranges(group, unrolled, kept)
+        narrowed = _narrowed_by(ending, ranges, kept) or narrowed
     rest = tuple(factor for factor in group.factors if id(factor) not in gone)
     return Contraction(tuple(found[::-1]), rest)
 
@@ -170,14 +172,20 @@ def _presences(slot: int, unrolled: Unrolled) -> Iterator[tuple[int, int]]:
         presence = unrolled.controllers[presence[0]]
 
 
+def _is_last(slot: int, factors: Sequence[Factor], unrolled: Unrolled) -> bool:
+    """True if the slot is the last of all factors, and enters them as its plain value."""
+    return not isinstance(unrolled.slots[slot].domain, BranchDomain) and all(
+        factor.condition.slots >> slot == 1 and is_plain(factor.condition, slot) for factor in factors
+    )
+
+
 def _restricts_nothing(slot: int, factors: Sequence[Factor], unrolled: Unrolled, ranges: Ranges) -> bool:
-    """True if for all values of the earlier slots some value of ``slot`` breaks none of the factors."""
+    """True if for all values of the earlier slots some value of ``slot`` breaks none of the factors.
+
+    The slot must be the last of them (``_is_last``).
+    """
     domain = unrolled.slots[slot].domain
     conditions = list(dict.fromkeys(factor.condition for factor in factors))
-    if isinstance(domain, BranchDomain) or not all(
-        condition.slots >> slot == 1 and is_plain(condition, slot) for condition in conditions
-    ):
-        return False
     own = [condition for condition in conditions if condition.slots == 1 << slot]
     shared = [condition for condition in conditions if condition.slots != 1 << slot]
     allowed = _allowed(own, slot, domain)
