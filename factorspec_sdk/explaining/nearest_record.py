@@ -128,8 +128,19 @@ def _split(keeps: Mapping[int, Keep]) -> tuple[dict[int, int], list[int]]:
 
 
 def near(values: IndexSet, wanted: int | None) -> int:
-    """The index of ``values`` nearest to the wanted one; the first where none is wanted."""
+    """The index of a set that is not empty nearest to the wanted one; the first where none is wanted.
+
+    O(log distance) questions to the set.
+    """
     if wanted is None:
         return values.first
-    ends = (min(max(wanted, lo), hi) for lo, hi in values.spans)
-    return min(ends, key=lambda index: abs(index - wanted))
+    low, high = -1, 0  # no member is within ``low``, some is within ``high``
+    while not values.any_in(wanted - high, wanted + high):
+        low, high = high, max(1, 2 * high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if values.any_in(wanted - middle, wanted + middle):
+            high = middle
+        else:
+            low = middle
+    return wanted - high if values.any_in(wanted - high, wanted - high) else wanted + high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import pytest
@@ -11,7 +12,10 @@ from pydantic import BaseModel, Field
 import factorspec_sdk as fs
 from factorspec_sdk.explaining.differences import changes_between
 from factorspec_sdk.explaining.hitting import cheapest_hitting_set
+from factorspec_sdk.explaining.nearest_record import near
 from factorspec_sdk.explaining.quickxplain import minimal_subset
+from factorspec_sdk.fields.asked import AskedSet
+from factorspec_sdk.fields.sets import IndexSet
 
 
 class Line(BaseModel):
@@ -172,6 +176,40 @@ def test_a_new_part_whose_text_cannot_be_made_up_is_an_error() -> None:
     with pytest.raises(fs.RecordError) as error:
         fs.nearest(model, {"wanted": 2, "notes": []})
     assert error.value.place == "notes[0].code"
+
+
+@pytest.mark.parametrize("make", [IndexSet.of, lambda found: asked(found)])
+def test_the_nearest_member_of_a_set(make: Callable[[list[int]], IndexSet]) -> None:
+    members = [3, 4, 90, 700]
+    for wanted in (0, 3, 4, 40, 47, 48, 89, 394, 396, 700, 999):
+        found = near(make(members), wanted)
+        assert found in members
+        assert abs(found - wanted) == min(abs(member - wanted) for member in members)
+    assert near(make(members), None) == 3
+
+
+def asked(members: list[int]) -> IndexSet:
+    def ask(spans: tuple[tuple[int, int], ...]) -> tuple[int | None, bool]:
+        return next((m for m in members for lo, hi in spans if lo <= m <= hi), None), True
+
+    return AskedSet(1_000, ask, [])
+
+
+def test_products_over_wide_fields_are_repaired() -> None:
+    class Item(BaseModel):
+        quantity: Annotated[int, Field(ge=1, le=999)]
+        price: Annotated[int, Field(ge=1, le=1_000_000)]
+        net: Annotated[int, Field(ge=1, le=10_000_000)]
+
+        @fs.relation("net")
+        def multiplied(self) -> bool:
+            return self.net == self.quantity * self.price
+
+    found = fs.nearest(Item, {"quantity": 7, "price": 1_234, "net": 8_640})
+    assert [str(change) for change in found.changes] == ["net: 8640 becomes 8638"]
+    found = fs.nearest(Item, {"quantity": 7, "price": 0, "net": 8_638})
+    assert [str(change) for change in found.changes] == ["price: 0 becomes 1234"]
+    assert not fs.why_not(Item, {"quantity": 7, "price": 1_234}, "net", 8_640).allowed
 
 
 def test_minimal_subsets_prefer_earlier_items() -> None:
