@@ -112,7 +112,7 @@ class Extreme(ValueNode):
     worst that each sure number can be.
     """
 
-    __slots__ = ("best", "open", "sign")
+    __slots__ = ("_rests", "best", "open", "sign")
 
     def __init__(self, store: NodeStore, sign: int, open_: tuple[ValueNode, ...], best: int | None) -> None:
         lo, hi = _hull(open_)
@@ -128,8 +128,22 @@ class Extreme(ValueNode):
         definite = lo is not None and bool(sure) and not may_miss
         super().__init__(store, union_slots(open_), lo, hi, definite, may_miss)
         self.sign, self.open, self.best = sign, open_, best
+        self._rests: dict[int, tuple[ValueNode, ...] | None] = {}
+
+    def _rest(self, slot: int) -> tuple[ValueNode, ...] | None:
+        """The other open values, where the slot is one of them as it stands and they do not read it."""
+        if slot not in self._rests:
+            rest = tuple(node for node in self.open if not node.slots >> slot & 1)
+            read = [node for node in self.open if node.slots >> slot & 1]
+            plain = len(read) == 1 and isinstance(read[0], SlotValue)
+            self._rests[slot] = rest if plain else None
+        return self._rests[slot]
 
     def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
+        rest, best = self._rest(slot), self.best
+        if rest and best is not None and type(code) is int and self.sign * code >= self.sign * best:
+            store, sign = self.store, self.sign  # no better than the best: the others stay as they are
+            return store.intern((Extreme, sign, rest, best), lambda: Extreme(store, sign, rest, best))
         values = [node.assign(slot, index, code) for node in self.open]
         return extreme(self.store, self.sign, values, self.best)
 
