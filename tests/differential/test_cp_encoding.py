@@ -9,6 +9,7 @@ import pytest
 
 from factorspec_sdk.automata.linear import linear
 from factorspec_sdk.automata.nodes import NodeStore, SlotValue, ValueNode
+from factorspec_sdk.fields.decimals import decimal_text
 from factorspec_sdk.graph.cp import families
 from factorspec_sdk.graph.cp.encoder import Families
 from factorspec_sdk.graph.cp.solving import Solution, Solver
@@ -97,6 +98,28 @@ def test_divisions_equal_brute_force(mode: str) -> None:
         left = {**made, "args": [{"ref": "$.a"}, by]}
         op = rng.choice(["eq", "le", "ne"])
         compare(record(fields, [{"kind": "intension", "expr": {"op": op, "args": [left, {"ref": "$.q"}]}}]))
+
+
+@pytest.mark.parametrize("op", ["eq", "ne", "lt", "ge"])
+def test_decimals_of_different_places_equal_brute_force(op: str) -> None:
+    """One of them in finer units than the other, null among the values."""
+    rng, compared = random.Random(op), 0
+    for _ in range(25):
+        places = rng.sample((0, 1, 2), 2)
+        fields = {
+            name: perhaps_null(rng, decimal(p, rng.randint(-4, 0)))
+            for name, p in zip("ab", places, strict=True)
+        }
+        sides = [{"ref": "$.a"}, {"ref": "$.b"}]
+        compared += compare(record(fields, [{"kind": "intension", "expr": {"op": op, "args": sides}}]))
+    assert compared > 10
+
+
+def decimal(places: int, first: int) -> dict[str, object]:
+    """A decimal of five values."""
+    ends = [decimal_text(code, places) for code in (first, first + 4)]
+    domain = {"places": places, "min": ends[0], "max": ends[1]}
+    return {"type": "string", "x-factorspec": {"domain": domain}}
 
 
 def perhaps_null(rng: random.Random, schema: dict[str, object]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from factorspec_sdk.automata.linear import Compare, Linear
 from factorspec_sdk.automata.nodes import Mark
-from factorspec_sdk.automata.values import Choose, Extreme, Magnitude, OrZero, Product
+from factorspec_sdk.automata.values import Choose, Extreme, Magnitude, OrZero, Product, Rescaled
 from factorspec_sdk.fields.intervals import Span
 from factorspec_sdk.graph.cp.encoded import Case, Made, Truth, Value, known, select
 from factorspec_sdk.graph.cp.encoder import Encoder, of_condition, of_value, required
@@ -67,6 +67,13 @@ def _or_zero(encoder: Encoder, node: OrZero) -> Value:
     zero, missing = known(model, 0), known(model, Mark.MISSING)
     number = Made(model, TRUE, inner.number, {})
     return select(model, [(inner.is_number, number), (nothing, zero), (inner.missing, missing)])
+
+
+def _rescaled(encoder: Encoder, node: Rescaled) -> Value:
+    """Numbers in finer units; what is no number stays what it is."""
+    model, inner = encoder.model, encoder.value(node.inner)
+    finer = Made(model, TRUE, model.total([(inner.number, node.factor)]), {})
+    return select(model, [(inner.is_number, finer), (~inner.is_number, inner)])
 
 
 def _product(encoder: Encoder, node: Product) -> Value:
@@ -134,6 +141,7 @@ VALUES = (
     of_value(Linear, _linear),
     of_value(Choose, _choose),
     of_value(OrZero, _or_zero),
+    of_value(Rescaled, _rescaled),
     of_value(Product, _product),
     of_value(Magnitude, _magnitude),
     of_value(Extreme, _extreme),
