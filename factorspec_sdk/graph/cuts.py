@@ -168,8 +168,8 @@ class Cuts:
         return found
 
     def _covered_tail(self) -> int | None:
-        if len(self.cuts) < 3:
-            return None
+        if len(self.cuts) < 3 or self.nearly_all:
+            return None  # whether enough values are left in time needs every segment
         before, last, end = self.cuts[-3:]
         if end - last != last - before or self.terms[before] != self.terms[last]:
             return None

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import factorspec_sdk as fs
+from factorspec_sdk.graph.compile import compile_spec
 from tests.benchmarks import sizes_day_plan, sizes_enum_5000, sizes_roster
 from tests.benchmarks.invoices import RATES, check
 from tests.benchmarks.size_case import SizeCase
@@ -81,3 +83,10 @@ def test_the_checkers_of_the_day_find_what_cannot_be_done() -> None:
     problems = sizes_day_plan.check_order(plan, backwards)
     assert problems[0] == "not in the order of time"
     assert "not every activity once" in problems
+
+
+def test_the_day_of_50_activities_needs_no_cp_sat_in_either_order() -> None:
+    plan = sizes_day_plan.day()
+    for model in (sizes_day_plan.starts_model(plan), sizes_day_plan.order_model(plan)):
+        components = compile_spec(fs.spec(model)).feasibility.components
+        assert [component.tier for component in components if component.tier == "cp_sat"] == []
