@@ -260,11 +260,18 @@ def _searched(
             return ledger, ledger.is_satisfiable()
         except NotLedger:
             pass
+    return _by_values(layers, unrolled, step_budget)
+
+
+def _by_values(layers: Layers, unrolled: Unrolled, step_budget: int) -> tuple[Component, bool]:
+    """By search, and by CP-SAT where it does not finish or a slot is too wide for it."""
+    if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:  # its masks would have as many bits
+        if step_budget <= 0:
+            raise TooWide
+        return by_cp_sat(layers, unrolled, TooWide(), 0)
     search = BackedSearch(layers, step_budget, unrolled)
     before = search.steps
     try:
-        if max(len(domain) for domain in layers.domains) > MAX_ENUMERATED:
-            raise TooWide
         return search, search.is_satisfiable()
     except OverBudget as cut:
         if step_budget <= 0:
