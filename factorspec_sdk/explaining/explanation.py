@@ -19,7 +19,8 @@ from factorspec_sdk.wire.check import check_spec
 class Explanation:
     """What is wrong with a record.
 
-    problems: values outside their domains, missing and unknown fields. Free parts are not looked at.
+    problems: values outside their domains, missing and unknown fields, texts that are too short or too long.
+        Patterns, formats and open values are not looked at; ``factorspec check`` and the model do.
     broken: relations that do not hold, report-only ones included, with fields, items and values.
     nearest: the valid record with the fewest changes; None where ``error`` says why there is none.
     """
@@ -62,7 +63,8 @@ def explain(subject: SpecLike, record: RecordLike, step_budget: int = STEP_BUDGE
         FactorspecError: a model that cannot be enforced.
     """
     spec, plain = spec_of(subject), record_of(record)
-    problems = tuple(place(unroll(spec.root).root, plain).strays)
+    unrolled = unroll(spec.root)
+    problems = tuple(place(unrolled.root, plain, unrolled.holes).strays)
     broken = tuple(verdict for verdict in check_spec(spec, plain) if verdict.outcome == "broken")
     try:
         return Explanation(problems, broken, nearest(spec, plain, step_budget))

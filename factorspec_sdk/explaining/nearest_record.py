@@ -75,7 +75,7 @@ class _Repair:
         self._fixing = Fixing(self._unrolled, self._store, step_budget)
 
     def nearest(self, record: dict[str, JsonValue]) -> Nearest:
-        given = place(self._unrolled.root, record)
+        given = place(self._unrolled.root, record, self._unrolled.holes)
         keeps = keeps_of(self._unrolled.root, given)
         decisions, proven = dict[int, int](), True
         for group in self._groups:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import JsonValue, Problem, shown
+from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.relations.unrolled import (
     FreePart,
     LeafPart,
@@ -16,6 +18,8 @@ from factorspec_sdk.relations.unrolled import (
     Part,
     UnionPart,
 )
+
+_SHOWN_VALUES = 8
 
 
 @dataclass
@@ -37,22 +41,40 @@ class Placed:
         return len(self.strays), -len(self.decisions)
 
 
-def place(part: Part, value: JsonValue, *, partial: bool = False, open_list: str | None = None) -> Placed:
+def place(
+    part: Part,
+    value: JsonValue,
+    holes: Sequence[HoleSpec],
+    *,
+    partial: bool = False,
+    open_list: str | None = None,
+) -> Placed:
     """The decisions that a JSON value stands for. O(size of the unrolled part).
 
     Args:
         part: what the value is for: the root, or a part of it.
         value: JSON; dates and times as texts.
+        holes: what free texts may be; patterns, formats, sources and open values are not looked at.
         partial: missing fields are open, not missing.
         open_list: path into which the record goes on: lists above it may have more items than are given.
     """
-    walk = _Walk(partial, open_list)
+    walk = _Walk(holes, partial, open_list)
     walk.part(part, value)
     return walk.placed
 
 
+def listed(domain: Domain) -> str:
+    """The values of a domain, as they are written: all of a few, else the first and the last."""
+    few = len(domain) <= _SHOWN_VALUES
+    texts = [domain.text(at) for at in range(len(domain) if few else 2)]
+    if not few:
+        texts += ["…", domain.text(len(domain) - 1)]
+    return f"the {len(domain)} values {', '.join(texts)}"
+
+
 class _Walk:
-    def __init__(self, partial: bool, open_list: str | None) -> None:
+    def __init__(self, holes: Sequence[HoleSpec], partial: bool, open_list: str | None) -> None:
+        self.holes = holes
         self.partial = partial
         self.open_list = open_list
         self.placed = Placed()
@@ -62,7 +84,7 @@ class _Walk:
             case LeafPart():
                 self._leaf(part, value)
             case FreePart():
-                self.placed.texts[part.hole] = value
+                self._free(part, value)
             case NullablePart():
                 self.placed.decisions[part.slot] = int(value is not None)
                 if value is not None:
@@ -76,7 +98,7 @@ class _Walk:
 
     def _union(self, part: UnionPart, value: JsonValue) -> None:
         """The branch that the value fits best: with the fewest strays, then with the most decisions."""
-        walks = [_Walk(self.partial, self.open_list) for _ in part.branches]
+        walks = [_Walk(self.holes, self.partial, self.open_list) for _ in part.branches]
         for walk, branch in zip(walks, part.branches, strict=True):
             walk.part(branch, value)
         index = min(range(len(walks)), key=lambda at: walks[at].placed.worth)
@@ -88,10 +110,21 @@ class _Walk:
     def _leaf(self, part: LeafPart, value: JsonValue) -> None:
         index = part.domain.index(value)
         if index is None:
-            message = f"not one of the {len(part.domain)} values of this field"
-            self._stray(part.path, message, value)
+            self._stray(part.path, f"not one of {listed(part.domain)}", value)
         else:
             self.placed.decisions[part.slot] = index
+
+    def _free(self, part: FreePart, value: JsonValue) -> None:
+        self.placed.texts[part.hole] = value
+        hole = self.holes[part.hole]
+        if hole.kind != "string":
+            return
+        if not isinstance(value, str):
+            self._stray(part.path, "must be a text", value)
+        elif len(value) < hole.min_length:
+            self._stray(part.path, f"must have at least {hole.min_length} characters", value)
+        elif hole.max_length is not None and len(value) > hole.max_length:
+            self._stray(part.path, f"must have at most {hole.max_length} characters", value)
 
     def _list(self, part: ListPart, value: JsonValue) -> None:
         if not isinstance(value, list):

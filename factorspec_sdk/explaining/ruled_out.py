@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,7 +15,7 @@ from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, s
 from factorspec_sdk.fields.paths import EVERY, parse_path
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.compile import STEP_BUDGET
-from factorspec_sdk.graph.factors import Factor, Origin, connect, lower_relations
+from factorspec_sdk.graph.factors import Factor, Origin, connect, enforced_relations, lower_relations
 from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.unroll import unroll
 from factorspec_sdk.relations.unrolled import Part, walk
@@ -31,7 +31,8 @@ class WhyNot:
 
     path, value: what was asked about; ``value`` as JSON text.
     allowed: True if a valid record has it; False if none has; None if the budget did not suffice to say.
-    outside: where the value does not fit the schema; the relations were not asked then.
+    outside: where the value does not fit the schema, or, if ``allowed`` is None, what is given does not; the
+        relations were not asked then.
     relations: names of relations that rule it out, together with ``fields``.
     fields: (path, JSON text) of given fields that they speak of.
     already: these contradict each other whatever the value.
@@ -52,7 +53,8 @@ class WhyNot:
         if self.allowed:
             return f"{subject} is allowed: a valid record has it"
         if self.outside:
-            return f"{subject} does not fit the schema: " + "; ".join(map(str, self.outside))
+            whose = f"{subject}: what is given" if self.allowed is None else subject
+            return f"{whose} does not fit the schema: " + "; ".join(map(str, self.outside))
         if self.allowed is None:
             return f"{subject}: the budget did not suffice to say whether a valid record has it"
         names = ", ".join(repr(name) for name in self.relations)
@@ -86,14 +88,16 @@ def why_not(
 class _Question:
     def __init__(self, spec: Spec, step_budget: int) -> None:
         self._store = NodeStore()
-        self._unrolled, impossible = bind_sources(unroll(spec.root), self._store)
+        plain = unroll(spec.root)
+        self._plain_holes = plain.holes
+        self._unrolled, impossible = bind_sources(plain, self._store)
         self._factors = [*lower_relations(self._unrolled, self._store), *impossible]
         self._fixing = Fixing(self._unrolled, self._store, step_budget)
         self._asked = 0
         self._sure = True
 
     def answer(self, given: dict[str, JsonValue], path: str, value: JsonValue) -> WhyNot:
-        placed = [place(part, value) for part in self._parts(path)]
+        placed = [place(part, value, self._plain_holes) for part in self._parts(path)]
         text = _text(value)
         fitting = [target for target in placed if not target.strays]
         if not fitting:
@@ -107,11 +111,37 @@ class _Question:
         """The answer for one of the places that a path names in the branches of unions."""
         wanted = self._fixing.with_controllers(target.decisions)
         assert wanted is not None, "a part has no two places"
-        about = place(self._unrolled.root, given, partial=True, open_list=path)
+        about = place(self._unrolled.root, given, self._plain_holes, partial=True, open_list=path)
         if about.strays:
             return WhyNot(path, text, None, tuple(about.strays))
+        if strange := self._without_source(target.texts):
+            return WhyNot(path, text, False, relations=self._that_bind(strange))
+        if strange := self._without_source({**about.texts, **target.texts}):
+            holes = [self._unrolled.holes[hole] for hole in strange]
+            quoted = tuple(
+                (hole.path, _text(about.texts[at])) for hole, at in zip(holes, strange, strict=True)
+            )
+            return WhyNot(path, text, False, relations=self._that_bind(strange), fields=quoted, already=True)
         known = {slot: index for slot, index in about.decisions.items() if slot not in wanted}
         return self._contradiction(path, text, wanted, known)
+
+    def _without_source(self, texts: Mapping[int, JsonValue]) -> list[int]:
+        """The holes whose texts must be pieces of some texts, and are not."""
+        sources = {hole: self._unrolled.holes[hole].sources for hole in texts}
+        return [
+            hole
+            for hole, found in sources.items()
+            if found is not None and not any(str(texts[hole]) in source for source in found)
+        ]
+
+    def _that_bind(self, holes: Sequence[int]) -> tuple[str, ...]:
+        """Labels of the relations that bind holes to their sources."""
+        binding = enforced_relations(self._unrolled, self._store)
+        return tuple(
+            origin.label
+            for origin, lowering in binding
+            if any(part.hole in holes for part, _ in origin.relation.sources(lowering))
+        )
 
     def _contradiction(self, path: str, text: str, wanted: dict[int, int], known: dict[int, int]) -> WhyNot:
         factors = self._near(wanted, known)

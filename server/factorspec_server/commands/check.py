@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from factorspec_sdk.errors import JsonValue, Problem, shown
+from factorspec_sdk.explaining.placing import listed
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.relations.checking import Verdict
@@ -22,8 +23,6 @@ from factorspec_sdk.wire.schema import (
     TextNode,
     UnionNode,
 )
-
-_SHOWN_VALUES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +94,7 @@ def problems_of(node: SchemaNode, value: JsonValue, path: str) -> Iterator[Probl
 
 def _of_domain(domain: Domain, value: JsonValue, path: str) -> Iterator[Problem]:
     if domain.index(value) is None:
-        values = [domain.text(i) for i in range(min(len(domain), _SHOWN_VALUES))]
-        more = ", …" if len(domain) > _SHOWN_VALUES else ""
-        message = f"not one of the {len(domain)} values {', '.join(values)}{more}"
-        yield Problem(path, message, shown(value))
+        yield Problem(path, f"not one of {listed(domain)}", shown(value))
 
 
 def _of_object(node: ObjectNode, value: JsonValue, path: str) -> Iterator[Problem]:
