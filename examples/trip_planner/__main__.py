@@ -1,4 +1,4 @@
-"""The command line: pick a problem, ask the model in this process, show the itinerary."""
+"""Pick a problem, ask the model in this process, show the itinerary."""
 
 import argparse
 import sys
@@ -46,14 +46,17 @@ def _parser() -> argparse.ArgumentParser:
         "problem",
         nargs="?",
         default=DEFAULT_PROBLEM,
-        help="name of an own problem, or a JSON file in its form",
+        help=f"one of {', '.join(own_problems())} ({DEFAULT_PROBLEM}), or a JSON file in their form",
     )
     parser.add_argument("--list", action="store_true", help="show the problems that ship with the example")
     parser.add_argument("--variant", choices=get_args(Variant), default="open", help="what must hold (open)")
     parser.add_argument(
-        "--natural-plan", type=Path, metavar="FILE", help="take a NATURAL PLAN problem from FILE"
+        "--natural-plan",
+        type=Path,
+        metavar="FILE",
+        help="take a problem of the NATURAL PLAN data set from FILE (needs --id)",
     )
-    parser.add_argument("--id", help="which one")
+    parser.add_argument("--id", help="which problem of FILE, e.g. trip_planning_example_9")
     parser.add_argument("--origins", action="store_true", help="show where each token came from")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 takes the most likely token (0)")
     parser.add_argument("--seed", type=int, default=0, help="of the sampling (0)")
@@ -68,7 +71,10 @@ def _problem(options: argparse.Namespace) -> Problem:
         if options.id is None:
             raise NotATripProblem("--natural-plan needs --id")
         return find_problem(options.natural_plan, options.id)
-    return load(own_problems().get(options.problem, Path(options.problem)))
+    path = own_problems().get(options.problem, Path(options.problem))
+    if not path.exists():
+        raise NotATripProblem(f"no problem and no file {options.problem!r}; --list shows the problems")
+    return load(path)
 
 
 def _plan(problem: Problem, options: argparse.Namespace, console: Console) -> None:

@@ -192,7 +192,10 @@ def abs_(value: T) -> T:
 
 
 def elapsed(start: T, end: T) -> int:
-    """Seconds from one time of a day to another, or days from one date to another."""
+    """Seconds from one time of a day to another, or days from one date to another, as an integer.
+
+    With a duration compare the difference itself: ``end - start >= minutes(30)``.
+    """
     trace = trace_of(start, end)
     if trace is None:
         from factorspec_sdk.records.moments import code_of

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import cast
 
 from factorspec_sdk.fields.domains import typed_key
 from factorspec_sdk.records.declarations import Condition, Literally, Scope, Side
-from factorspec_sdk.records.moments import Constant, scalar_of
+from factorspec_sdk.records.moments import DURATION_HINT, Constant, scalar_of
 from factorspec_sdk.records.parameters import InlineTable, Param, ParamConsts, ParamTable, Rows, Template
 from factorspec_sdk.records.terms import (
     ComparisonName,
@@ -175,8 +176,9 @@ def inline_rows(rows: object, width: int) -> Rows:
         cells = [scalar_of(cell) for cell in row]
         known = tuple(cell[0] for cell in cells if cell is not None)
         if len(known) < len(cells):
+            message = f"row {number} holds a value that is no text, number, boolean, date or time: {row!r}"
             raise TermError(
-                f"row {number} holds a value that is no text, integer, boolean, date or time: {row!r}"
+                message, DURATION_HINT if any(isinstance(c, datetime.timedelta) for c in row) else None
             )
         found.append(known)
     return tuple({tuple(map(typed_key, row)): row for row in found}.values())

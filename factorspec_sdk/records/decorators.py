@@ -153,6 +153,7 @@ def no_overlap(
 
     ``tasks`` are lists of items, with the paths ``start``, ``end`` .. of an item, or ``task(...)`` each.
     ``travel``: times from place to place, (from, to) -> time or rows of three; set-up times of a machine too.
+    Where starts are times these are seconds, where they are dates days, as integers.
     ``since``: when and where the first item is set out for. ``booked``: rows (start, end) that no item
     overlaps. ``in_order``: items are written in the order of time; say so where it is true, for then only
     neighbours matter.

@@ -32,7 +32,8 @@ def quotient(dividend: int | Decimal, divisor: int | Decimal, *, mode: Rounding 
 def rounded(value: int | Decimal, unit: N, *, mode: Rounding = "half_up") -> N:
     """The multiple of ``unit`` nearest to a value: ``rounded(net * rate, Decimal("0.01"))``.
 
-    Modes as in ``quotient``.
+    Where the rate is in percent: ``rounded(net * percent * Decimal("0.01"), Decimal("0.01"))``. Modes as in
+    ``quotient``.
     """
     return cast(N, _divided("rounded", value, unit, mode))
 

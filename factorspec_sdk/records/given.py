@@ -6,6 +6,7 @@ set of values, a model its fields.
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records import loops
 from factorspec_sdk.records.conditions import inline_rows
 from factorspec_sdk.records.field_paths import closest
+from factorspec_sdk.records.moments import DURATION_HINT
 from factorspec_sdk.records.parameters import (
     InlineTable,
     LoopItem,
@@ -228,7 +230,7 @@ def _lookup(
     if not isinstance(shape, ScalarShape):
         trace.fail(
             f"{text} is {described(shape)}, which no relation can use",
-            "use keys of several parts: table[a, b]",
+            DURATION_HINT if annotation is datetime.timedelta else "use keys of several parts: table[a, b]",
         )
     table = ParamTable(param, len(key) + 1, attribute)
     template: Template = {"op": "lookup", "table": table, "key": [term.template for term in key]}

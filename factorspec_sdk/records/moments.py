@@ -12,19 +12,22 @@ from factorspec_sdk.fields.domains import CodeType, Scalar, datetime_code
 #: what a user may write as a constant
 Constant = bool | int | str | Decimal | datetime.date | datetime.time | datetime.timedelta | Enum | None
 
+#: what to write where a duration has no date or time beside it that gives it a unit
+DURATION_HINT = "give durations as integers: seconds between times, days between dates"
+
 
 def days(count: int) -> datetime.timedelta:
-    """A step of whole days, for ``Between`` on dates."""
+    """A duration of whole days: see ``minutes``."""
     return datetime.timedelta(days=count)
 
 
 def hours(count: int) -> datetime.timedelta:
-    """A step of whole hours, for ``Between`` on times."""
+    """A duration of whole hours: see ``minutes``."""
     return datetime.timedelta(hours=count)
 
 
 def minutes(count: int) -> datetime.timedelta:
-    """A step of whole minutes, for ``Between`` on times."""
+    """A duration of whole minutes: a step of ``Between``, to add to times, to compare with differences."""
     return datetime.timedelta(minutes=count)
 
 

@@ -103,6 +103,8 @@ def maximize(
 ) -> Aim:
     """Reach only the valid records with the most: ``@fs.maximize(lambda day: fs.length(day.visits))``.
 
+    It is for what is written; validation, ``explain``, ``why_not`` and ``nearest`` ask for validity alone.
+
     Args:
         what: a path to a number, date or time; or a function of the record. None before a method.
         gap: values so far from the optimum are reached too (days for dates, seconds for times).

@@ -247,7 +247,7 @@ def _task(task: Task, scope: Scope, *, places: bool, demands: bool) -> Template:
         scope.fail(task.text, "exactly one of end and duration is needed", "give end= or duration=")
         return None
     start = _side(inner, task.start, task.items is not None)
-    _require(scope, start, ("int", "date", "time"), "a start is an integer, a date or a time")
+    _require(scope, start, ("int", "date", "time", "datetime"), "a start is an integer, a date or a time")
     built["start"] = start.template if start is not None else None
     parts = {"end": task.end, "duration": task.duration, "place": task.place, "demand": task.demand}
     for key, side in parts.items():
@@ -267,7 +267,7 @@ def _task(task: Task, scope: Scope, *, places: bool, demands: bool) -> Template:
 
 def _length_of(start: Term | None) -> Term | None:
     """A term in whose unit durations are read: days for dates, seconds for times."""
-    if start is None or start.code not in ("date", "time"):
+    if start is None or start.code not in ("date", "time", "datetime"):
         return None
     return Term(None, "int", "a duration", unit=start.code)
 

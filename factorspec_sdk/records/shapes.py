@@ -396,7 +396,7 @@ def require_finite(shape: Shape, place: str) -> Problem | None:
         case UnionShape():
             return next(filter(None, (require_finite(branch, place) for branch in shape.branches)), None)
         case FreeShape():
-            hint = "numbers with a fraction are not enforced; count in integers, such as cents"
+            hint = "declare it as Decimal: Annotated[Decimal, Field(decimal_places=2, ge=0, le=1000)]"
             touched = "a relation touches a field that has no finite domain"
             return Problem(place, touched, str(shape.annotation), hint if shape.annotation is float else None)
         case _:

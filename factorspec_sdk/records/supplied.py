@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel
 
 from factorspec_sdk.errors import BindingError, JsonValue, Problem, shown
 from factorspec_sdk.fields.domains import CodeType, Scalar, iso_to_code, moment_kind, moment_of, typed_key
-from factorspec_sdk.records.moments import scalar_of
+from factorspec_sdk.records.moments import DURATION_HINT, scalar_of
 from factorspec_sdk.records.parameters import (
     InlineTable,
     Leaf,
@@ -159,7 +160,8 @@ def _scalar(place: str, value: object, code: CodeType | None) -> Scalar:
     scalar = scalar_of(value)
     if scalar is None:
         message = "only texts, integers, decimals, booleans, dates and times go into relations"
-        raise BindingError("a parameter does not fit", [Problem(place, message, shown(value))])
+        hint = DURATION_HINT if isinstance(value, datetime.timedelta) else None
+        raise BindingError("a parameter does not fit", [Problem(place, message, shown(value), hint)])
     found, found_code = scalar
     is_iso = (
         (moment := moment_of(code)) is not None

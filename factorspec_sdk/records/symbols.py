@@ -168,7 +168,7 @@ class SymbolicValue(Symbolic):
         self._fs_trace.fail(
             f"this division of {self._fs_text} cannot be recorded: its result is no fixed-point number",
             "use // for integer division, fs.quotient(a, b) for a rounded one, fs.rounded(value, unit) for "
-            "round",
+            'round; for percent multiply by Decimal("0.01")',
         )
 
     __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __round__ = _fs_refuse_division
@@ -298,8 +298,9 @@ def refuse_helpers(trace: Trace, text: str, frame: FrameType) -> None:
     """Only a ``for`` may ask a symbolic list for its items, no function that loops by itself."""
     if dis.opname[frame.f_code.co_code[frame.f_lasti]] != "GET_ITER":
         trace.fail(
-            f"{text} is passed to a function that loops over it, like zip, enumerate, sorted",
-            "write the loop inside an aggregate: fs.every(... for x in items); fs.slide pairs neighbours",
+            f"{text} is passed to a function that loops over it, like sum, zip, enumerate, sorted",
+            "write the loop inside an aggregate: fs.every(... for x in items); fs.total for sum; "
+            "fs.slide pairs neighbours",
         )
 
 

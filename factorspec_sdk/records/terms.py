@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from factorspec_sdk.errors import shown
 from factorspec_sdk.fields.domains import CodeType, Scalar
 from factorspec_sdk.fields.rounding import Rounding
-from factorspec_sdk.records.moments import duration, scalar_of
+from factorspec_sdk.records.moments import DURATION_HINT, duration, scalar_of
 from factorspec_sdk.records.parameters import Template
 from factorspec_sdk.records.shapes import ScalarShape
 
@@ -223,7 +223,7 @@ def contained(subject: Term, values: Sequence[Term]) -> Term:
 def _duration(value: datetime.timedelta, like: Term | None) -> Term:
     unit = None if like is None else like.unit or like.code
     if unit not in _MOMENTS or unit is None:
-        raise TermError(f"{shown(value)} goes with dates and times only", "use an integer")
+        raise TermError(f"{shown(value)} goes with dates and times only", DURATION_HINT)
     count = duration(value, unit)
     if count is None:
         raise TermError(f"{shown(value)} is no whole number of {'days' if unit == 'date' else 'seconds'}")

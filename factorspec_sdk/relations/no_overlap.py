@@ -14,7 +14,7 @@ from factorspec_sdk.automata.no_overlap import Agenda, Block
 from factorspec_sdk.automata.no_overlap import no_overlap as apart
 from factorspec_sdk.automata.nodes import Condition, ValueNode
 from factorspec_sdk.automata.travel import Place, Travel, place_of, possible_places, travel_time
-from factorspec_sdk.fields.domains import CodeType, encode_scalar
+from factorspec_sdk.fields.domains import MOMENTS, CodeType, encode_scalar
 from factorspec_sdk.relations.base import RelationBase
 from factorspec_sdk.relations.evaluate import Truth, value_of
 from factorspec_sdk.relations.expressions import Expr, WireModel
@@ -259,4 +259,4 @@ def _no_way(start: Quantity, end: Quantity) -> str:
 
 
 def _span(length: int, unit: CodeType | None) -> str:
-    return f"{length} {'days' if unit == 'date' else 'seconds'}" if unit in ("date", "time") else str(length)
+    return f"{length} {'days' if unit == 'date' else 'seconds'}" if unit in MOMENTS else str(length)

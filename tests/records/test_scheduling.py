@@ -187,3 +187,41 @@ def test_instances_are_validated(visits: list[dict[str, str]], said: str | None)
         return
     with pytest.raises(ValidationError, match=said):
         model.model_validate({"visits": visits})
+
+
+@pytest.mark.parametrize("zone", [None, datetime.UTC])
+def test_items_may_go_over_midnight(zone: datetime.tzinfo | None) -> None:
+    first = datetime.datetime(2026, 5, 1, 22, tzinfo=zone)
+    last = datetime.datetime(2026, 5, 2, 2, tzinfo=zone)
+    moment = Annotated[datetime.datetime, fs.Between(first, last, step=fs.hours(1))]
+
+    class Shift(BaseModel):
+        start: moment
+        place: Annotated[str, fs.In(["home", "shop"])]
+
+    @fs.no_overlap("shifts", start="start", duration=fs.const(fs.hours(1)), place="place", travel=WAYS)
+    class Night(BaseModel):
+        shifts: Annotated[list[Shift], Field(min_length=2, max_length=2)]
+
+    def night(start: int, place: str) -> dict[str, Any]:
+        return {
+            "shifts": [{"start": first, "place": "home"}, {"start": first + fs.hours(start), "place": place}]
+        }
+
+    Night.model_validate(night(1, "home"))
+    Night.model_validate(night(2, "shop"))
+    for start, place, said in ((0, "home", "overlap"), (1, "shop", "which takes 900 seconds")):
+        with pytest.raises(ValidationError, match=said):
+            Night.model_validate(night(start, place))
+    shifts = Night.model_validate(night(2, "shop")).model_dump(mode="json")["shifts"]
+    asked = [fs.why_not(Night, {"shifts": shifts[:1]}, "shifts[1].start", text) for text in
+             (shifts[0]["start"], shifts[1]["start"])]  # fmt: skip
+    assert [one.allowed for one in asked] == [False, True]
+
+
+def test_durations_without_a_unit_say_what_to_write() -> None:
+    travel = {("home", "shop"): fs.minutes(15)}
+    with pytest.raises(fs.DeclarationError, match="give durations as integers: seconds between times"):
+        fs.no_overlap("visits", start="start", end="end", place="place", travel=travel)(Day)
+    with pytest.raises(fs.BindingError, match="give durations as integers: seconds between times"):
+        fs.bind(Plan, ways=travel, busy=[(NOON, ONE)])
