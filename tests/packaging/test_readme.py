@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,6 +96,48 @@ def test_a_budget_of_items_and_groups_adds_up_at_every_node(monkeypatch: pytest.
     ready = prepared(vars(module)["Budget"])
     found = [ready.model.model_validate_json(written(ready, None, seed).text) for seed in range(6)]
     assert max(check(budget.year) for budget in found) == 3  # type: ignore[attr-defined]
+
+
+def declared_beside_the_example(holding: str) -> dict[str, Any]:
+    """What a block declares that takes its imports from the first one."""
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(example().split("class ")[0] + block(holding), "README.md", "exec"), names)
+    return names
+
+
+def drawn(model: Any) -> list[Any]:
+    ready = prepared(model)
+    return [ready.model.model_validate_json(written(ready, None, seed).text) for seed in range(4)]
+
+
+def test_amounts_are_rounded_half_up() -> None:
+    bill = declared_beside_the_example("class Bill")["Bill"]
+    bill(net="19.50", percent=7, vat="1.37", gross="20.87")  # 1.365
+    with pytest.raises(ValueError, match="VAT to the cent"):
+        bill(net="19.50", percent=7, vat="1.36", gross="20.86")
+    for found in drawn(bill):
+        exact = found.net * found.percent / 100
+        assert found.vat == exact.quantize(Decimal("0.01"), ROUND_HALF_UP)
+        assert found.gross == found.net + found.vat
+
+
+def test_as_many_visits_as_possible_with_the_way_between_them() -> None:
+    day = declared_beside_the_example("class Day")["Day"]
+    for found in drawn(day):
+        first, second = sorted(found.visits, key=lambda visit: (visit.start, visit.end))
+        assert {first.client, second.client} == {"Meier", "Okafor"}
+        gap = datetime.combine(date.min, second.start) - datetime.combine(date.min, first.end)
+        assert gap >= timedelta(minutes=30)
+        assert all(visit.end <= time(12) for visit in found.visits if visit.client == "Okafor")
+
+
+def test_quotes_are_copied_and_reasons_exist() -> None:
+    extract = declared_beside_the_example("class Extract")["extract"]
+    for found in drawn(extract):
+        ids = {claim.id for claim in found.claims}
+        assert ids == set(range(1, len(found.claims) + 1))
+        assert all(claim.quote in "Captain Lie said: we saw no ice." for claim in found.claims)
+        assert all(claim.because is None or claim.because in ids for claim in found.claims)
 
 
 def test_the_quickstart_says_what_its_comments_promise() -> None:
