@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
@@ -31,6 +32,11 @@ class RelationReport:
     why: str | None = None
     explanation: str | None = None
 
+    def __str__(self) -> str:
+        where = f" in {self.place}" if self.place else ""
+        because = f": {self.explanation}" if self.explanation else ""
+        return f"{self.outcome}: {self.name}{where}{because}"
+
 
 @dataclass(frozen=True, slots=True)
 class GoalReport:
@@ -53,6 +59,10 @@ class GoalReport:
     bound: int | str | None
     proven: bool
     gap: int
+
+    def __str__(self) -> str:
+        proof = "proven to be the optimum" if self.proven else f"not proven, bound {self.bound}"
+        return f"{self.value}: {self.name} ({self.goal}), best is {self.best}, {proof}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,21 @@ class Report:
     relations: tuple[RelationReport, ...] = ()
     objective: tuple[GoalReport, ...] = ()
     origins: tuple[tuple[str, Origin], ...] | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        tokens = f"{self.tokens} tokens: {self.certain} certain, {self.chosen} chosen, {self.free} free"
+        yield f"{tokens}; {self.model_steps} steps of the model"
+        times = f"{self.prefill_s:.2f} s for the prompt, {self.decode_s:.2f} s for the record"
+        yield f"{times}, {self.compile_s:.2f} s to compile the spec{' before' if self.spec_cached else ''}"
+        if not self.exact:
+            yield "a budget narrowed the choice among valid records"
+        if self.near_limit:
+            yield "the token limit left out some valid records"
+        yield from map(str, self.objective)
+        yield from map(str, self.relations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,7 @@ from factorspec_sdk.wire.schema import (
 
 Enforcement = Literal["enforced", "delegated", "validated only", "refused"]
 _WIDEST = 5
+_PLACE = re.compile(r" \(([^()]*\[\d+\][^()]*)\)$")
 _TIERS: Mapping[Tier, str] = {
     "computed": "computed from earlier fields",
     "search": "by search",
@@ -81,10 +83,21 @@ class ComponentReport:
     steps: int
 
     def __str__(self) -> str:
-        names = ", ".join(self.relations) or "(no relations)"
+        names = "; ".join(_folded(self.relations)) or "(no relations)"
         size = f"up to 10^{self.log10_assignments:.1f} assignments"
-        how = _TIERS[self.tier] + ("" if self.exact else ", not exact")
+        how = _TIERS[self.tier] + ("" if self.exact else ", not exact (masks leave out some valid records),")
         return f"together: {self.num_slots} decisions, {size}, {how} in {self.steps} steps: {names}"
+
+
+def _folded(labels: Sequence[str]) -> Iterator[str]:
+    """The labels; those that differ by their place alone become one: ``adds up (a[0] and 2 more)``."""
+    places = dict[str, list[str]]()
+    for label in labels:
+        found = _PLACE.search(label)
+        places.setdefault(label[: found.start()] if found else label, []).append(found[1] if found else "")
+    for name, (first, *more) in places.items():
+        others = f" and {len(more)} more" if more else ""
+        yield f"{name} ({first}{others})" if first or more else name
 
 
 @dataclass(frozen=True, slots=True)

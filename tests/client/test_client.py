@@ -108,6 +108,8 @@ def test_a_typed_record_and_its_report(client: Client) -> None:
     report = result.report
     assert report.certain + report.chosen + report.free == report.tokens == result.usage.completion_tokens
     assert report.exact and report.seed == 7
+    assert str(report).startswith(f"{report.tokens} tokens: {report.certain} certain, ")
+    assert str(report).endswith("\nholds: two cities")
     assert [(one.name, one.outcome) for one in report.relations] == [("two cities", "holds")]
     assert report.origins is not None and len(report.origins) == report.tokens
     assert result.spec_hash == records.spec(BOUND).hash

@@ -113,3 +113,19 @@ def test_models_when_their_class_is_made() -> None:
 
 def test_a_text_that_is_no_json_is_refused() -> None:
     assert fs.report("{").satisfiable is None
+
+
+def test_a_relation_of_many_items_is_named_once() -> None:
+    class Pair(BaseModel):
+        a: Annotated[int, Field(ge=0, le=3)]
+        b: Annotated[int, Field(ge=0, le=3)]
+
+    fs.all_different("a", "b", name="differ")(Pair)
+
+    @fs.sum_of("pairs[*].a", eq=4, name="adds up (to 4)")
+    class Pairs(BaseModel):
+        pairs: Annotated[list[Pair], Field(min_length=3, max_length=3)]
+
+    (component,) = fs.report(Pairs).components
+    assert len(component.relations) == 4
+    assert str(component).endswith(": differ (pairs[0] and 2 more); adds up (to 4)")
