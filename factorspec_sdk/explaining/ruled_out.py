@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import JsonValue, Problem, UnknownField, shown
 from factorspec_sdk.explaining.fixing import Fixing
 from factorspec_sdk.explaining.placing import Placed, place
 from factorspec_sdk.explaining.quickxplain import minimal_subset
-from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, spec_of
+from factorspec_sdk.explaining.subject import RecordLike, SpecLike, json_of, record_of, spec_of
 from factorspec_sdk.fields.paths import EVERY, parse_path
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.compile import STEP_BUDGET
@@ -76,13 +75,13 @@ def why_not(
         subject: a spec, or a model (bound, if it has parameters).
         given: a part of a record; what is left out is open. Lists are whole but for those that hold ``path``.
         path: of a field, an item or a whole object or list, e.g. ``stops[1].city``.
-        value: JSON.
+        value: JSON, or what stands for it in Python, such as a date.
         step_budget: for each question to the constraint core, of which there are at most ``MAX_QUESTIONS``.
 
     Raises:
         UnknownField: there is no such field.
     """
-    return _Question(spec_of(subject), step_budget).answer(record_of(given), path, cast("JsonValue", value))
+    return _Question(spec_of(subject), step_budget).answer(record_of(given), path, json_of(value))
 
 
 class _Question:
@@ -220,4 +219,4 @@ def _together(answers: list[WhyNot]) -> WhyNot:
 
 
 def _text(value: JsonValue) -> str:
-    return shown(value) if isinstance(value, Mapping | list) else json_text(value)
+    return json_text(value) if isinstance(value, str | int | float | None) else shown(value)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import cast
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from factorspec_sdk import records
-from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.errors import JsonValue, Problem, RecordError, shown
 from factorspec_sdk.wire.spec import Spec
 
 SpecLike = Spec | type[BaseModel]
@@ -26,8 +27,27 @@ def spec_of(subject: SpecLike) -> Spec:
 
 
 def record_of(record: RecordLike) -> dict[str, JsonValue]:
-    """The JSON record; an instance, even one made by ``model_construct``, as it would be sent."""
+    """The JSON record; an instance, even one made by ``model_construct``, as it would be sent.
+
+    Raises:
+        RecordError: this is no record.
+    """
     if isinstance(record, BaseModel):
         found: dict[str, JsonValue] = record.model_dump(mode="json", by_alias=True, warnings=False)
         return found
-    return cast("dict[str, JsonValue]", dict(record))  # what is no JSON is told as a value that does not fit
+    given: object = record
+    if not isinstance(given, Mapping):
+        hint = "a dict or an instance is needed; json.loads reads a text"
+        raise RecordError("this is no record", [Problem("", "must be an object", shown(given), hint)])
+    return cast("dict[str, JsonValue]", json_of(dict(given)))
+
+
+def json_of(value: object) -> JsonValue:
+    """A value as it would be sent: dates, decimals, enum members and models as JSON.
+
+    What has no such form stays as it is: it is told as a value that does not fit.
+    """
+    try:
+        return cast("JsonValue", to_jsonable_python(value, by_alias=True))
+    except (PydanticSerializationError, ValueError):
+        return cast("JsonValue", value)

@@ -10,7 +10,7 @@ from functools import cache
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from factorspec_sdk.errors import BindingError, JsonValue, Problem
+from factorspec_sdk.errors import BindingError, JsonValue, Problem, RecordError, shown
 from factorspec_sdk.records import registry
 from factorspec_sdk.records.methods import RelationMethod
 from factorspec_sdk.records.objectives import templates_of
@@ -130,7 +130,14 @@ def check(instance: BaseModel) -> list[Verdict]:
     """The verdict of every relation, of nested models too, report-only ones included.
 
     A relation whose parameters are not bound gets the outcome "unknown", with the parameters named.
+
+    Raises:
+        RecordError: this is no instance.
     """
+    found: object = instance
+    if not isinstance(found, BaseModel):
+        hint = "validate it first, or ask fs.explain(Model, record)"
+        raise RecordError("this is no instance", [Problem("", "must be of a model", shown(found), hint)])
     return list(_verdicts(instance, ""))
 
 

@@ -39,9 +39,15 @@ def declare(model: type[BaseModel], declaration: Declaration) -> None:
     from factorspec_sdk.records import registry
 
     refuse_others(model)
+    before = model.__dict__.get(DECLARED, ())
     registry.add(model, declaration)
-    if install(model):
-        registry.resolve(model)
+    try:
+        if install(model):
+            registry.resolve(model)
+    except DeclarationError:  # the class stays what it was, so that another attempt can be made
+        setattr(model, DECLARED, before)
+        model.model_rebuild(force=True, raise_errors=False, _types_namespace={})
+        raise
 
 
 def refuse_others(model: type[BaseModel]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
 
+from factorspec_sdk.errors import DeclarationError, Problem, shown
 from factorspec_sdk.fields.domains import CodeType
 from factorspec_sdk.records.conditions import side_text
 from factorspec_sdk.records.declarations import Condition, Declaration, Scope, Side
@@ -28,6 +29,11 @@ class OverPaths(Declaration):
     def __init__(self, paths: Sequence[str], name: str | None, why: str | None, *, enforce: bool) -> None:
         super().__init__(name, why, enforce=enforce)
         self.paths = tuple(paths)
+        given: Sequence[object] = self.paths
+        for path in given:
+            if not isinstance(path, str):  # such as the class, where the decorator is not called
+                hint = 'the decorator is called with paths: @fs.all_different("lines[*].id")'
+                raise DeclarationError("a path is a text", [Problem("", "this is none", shown(path), hint)])
 
     @property
     def listed(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
@@ -64,6 +66,20 @@ def test_what_is_given_and_does_not_fit_is_told_as_such() -> None:
     why = fs.why_not(Extract, {"claims": [claim("ice")]}, "claims[0].by", "Lie")
     assert why.allowed is None
     assert str(why).startswith('claims[0].by = "Lie": what is given does not fit the schema: claims[0].quote')
+
+
+def test_values_may_be_python_ones() -> None:
+    class Stay(BaseModel):
+        first: Annotated[date, fs.Between(date(2026, 5, 1), date(2026, 5, 31))]
+        price: Annotated[Decimal, Field(ge=0, le=10, decimal_places=2)]
+
+    given = {"first": date(2026, 5, 2), "price": Decimal("1.50")}
+    assert fs.explain(Stay, given).is_valid
+    assert fs.why_not(Stay, {}, "first", date(2026, 5, 3)).allowed
+    assert fs.why_not(Stay, given, "price", Decimal("2.50")).allowed
+    assert fs.why_not(Stay, given, "price", object()).outside
+    with pytest.raises(fs.RecordError, match=r"json\.loads reads a text"):
+        fs.explain(Stay, "{}")  # type: ignore[arg-type]
 
 
 def test_a_value_outside_a_wide_field_is_told_how_values_are_written() -> None:

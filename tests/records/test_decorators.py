@@ -320,3 +320,21 @@ def test_a_field_may_be_called_root() -> None:
         high: Small
 
     assert relations(Model)[0]["expr"]["args"][0] == {"ref": "$.root.low"}
+
+
+def test_a_failed_attempt_leaves_the_class_as_it_was() -> None:
+    class Copy(Invoice):
+        pass
+
+    for _ in range(2):
+        with pytest.raises(fs.UnknownField, match="has no field 'nothing'"):
+            fs.all_equal("nothing")(Copy)
+    assert fs.document(Copy)
+
+
+def test_a_decorator_that_is_not_called_and_a_check_of_no_instance_say_so() -> None:
+    for decorator in (fs.all_different, fs.all_equal, fs.permutation_of):
+        with pytest.raises(fs.DeclarationError, match="the decorator is called with paths"):
+            decorator(Invoice)  # type: ignore[arg-type]
+    with pytest.raises(fs.RecordError, match="validate it first"):
+        fs.check({})  # type: ignore[arg-type]
