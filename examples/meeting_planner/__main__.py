@@ -75,6 +75,8 @@ def _problem(options: argparse.Namespace) -> Problem:
         if options.id is None:
             raise NotAMeetingProblem("--natural-plan needs --id")
         return find_problem(options.natural_plan, options.id)
+    if options.id is not None:
+        raise NotAMeetingProblem("--id needs --natural-plan")
     path = own_problems().get(options.problem, Path(options.problem))
     if not path.exists():
         raise NotAMeetingProblem(f"no problem and no file {options.problem!r}; --list shows the problems")

@@ -71,6 +71,8 @@ def _problem(options: argparse.Namespace) -> Problem:
         if options.id is None:
             raise NotATripProblem("--natural-plan needs --id")
         return find_problem(options.natural_plan, options.id)
+    if options.id is not None:
+        raise NotATripProblem("--id needs --natural-plan")
     path = own_problems().get(options.problem, Path(options.problem))
     if not path.exists():
         raise NotATripProblem(f"no problem and no file {options.problem!r}; --list shows the problems")

@@ -194,7 +194,8 @@ def abs_(value: T) -> T:
 def elapsed(start: T, end: T) -> int:
     """Seconds from one time of a day to another, or days from one date to another, as an integer.
 
-    With a duration compare the difference itself: ``end - start >= minutes(30)``.
+    With a duration compare the difference itself: ``end - start >= minutes(30)``. Weekdays, Monday 0:
+    ``elapsed(date(2026, 1, 5), day) % 7``.
     """
     trace = trace_of(start, end)
     if trace is None:

@@ -45,6 +45,14 @@ from factorspec_sdk.records.terms import (
 from factorspec_sdk.records.tracing import Symbolic, Trace
 from factorspec_sdk.records.unions import as_scalar, branches_of
 
+_WEEKDAY = "fs.elapsed(date(2026, 1, 5), day) % 7 is the weekday, Monday 0"
+_ATTRIBUTE_HINTS = {
+    "weekday": _WEEKDAY,
+    "isoweekday": _WEEKDAY,
+    "quantize": 'fs.rounded(value, Decimal("0.01")) rounds',
+    "hour": "compare with a time or a datetime; fs.elapsed(time(0), start) counts the seconds of a time",
+}
+
 
 class SymbolicValue(Symbolic):
     """A scalar or a condition that is recorded as a term."""
@@ -66,7 +74,8 @@ class SymbolicValue(Symbolic):
             return lambda: SymbolicValue(self._fs_trace, replace(term, unit=None))
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._fs_trace.fail(f"the attribute {name!r} of {self._fs_text} cannot be recorded")
+        hint = _ATTRIBUTE_HINTS.get(name)
+        return self._fs_trace.fail(f"the attribute {name!r} of {self._fs_text} cannot be recorded", hint)
 
     def _fs_other(self, other: object) -> Term:
         return term_of(other, self._fs_trace, self._fs_term)

@@ -152,3 +152,26 @@ def test_texts_and_codes_are_inverse() -> None:
         plain = iso_to_code("datetime", naive)
         assert plain is not None and code_to_iso("datetime", plain) == naive
         assert iso_to_code("datetime", text) is None and iso_to_code("instant", naive) is None
+
+
+def test_weekdays_are_counted_from_a_monday() -> None:
+    class Visit(BaseModel):
+        day: Annotated[dt.date, fs.Between(dt.date(2026, 1, 1), dt.date(2026, 1, 31))]
+
+        @fs.relation("on a working day")
+        def works(self) -> bool:
+            return fs.elapsed(dt.date(2026, 1, 5), self.day) % 7 < 5
+
+    for day in (dt.date(2026, 1, at) for at in range(1, 32)):
+        assert fs.explain(Visit, {"day": day}).is_valid == (day.weekday() < 5)
+
+
+def test_the_weekday_of_a_field_says_how_it_is_counted() -> None:
+    with pytest.raises(fs.TracingError, match="is the weekday, Monday 0"):
+
+        class Visit(BaseModel):
+            day: Annotated[dt.date, fs.Between(dt.date(2026, 1, 1), dt.date(2026, 1, 31))]
+
+            @fs.relation("on a working day")
+            def works(self) -> bool:
+                return self.day.weekday() < 5

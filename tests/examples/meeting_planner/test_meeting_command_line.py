@@ -16,7 +16,12 @@ def test_list_shows_the_own_problems(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nowhere"], ["--natural-plan", "nowhere.json", "--id", "x"], ["--natural-plan", "nowhere.json"]],
+    [
+        ["nowhere"],
+        ["--natural-plan", "nowhere.json", "--id", "x"],
+        ["--natural-plan", "nowhere.json"],
+        ["--id", "x"],
+    ],
 )
 def test_a_problem_that_cannot_be_read_exits_with_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
