@@ -26,9 +26,10 @@ from factorspec_sdk.decoding.holes import Holes
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout, post_order
 from factorspec_sdk.decoding.longest import BYTES_PER_CHARACTER
+from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.fields.domains import Domain, IntRange
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Costs, Feasibility
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal, Value
 from factorspec_sdk.tokens import Canonical
 
 MAX_TAILS = 64
@@ -55,6 +56,8 @@ class TokenCost:
     def of_value(self, pc: int, index: int) -> Pair:
         """(least, most) of the value ``index`` at ``pc``."""
         node = self._layout.node(pc)
+        if isinstance(node, Length):
+            return self._of_length(int(self._layout.program.slots[node.slot].domain.text(index)))
         assert isinstance(node, Value)
         key = (self._layout.domains[node.slot], self._tails_at(pc))
         known = self._values.get(key)
@@ -108,7 +111,7 @@ class TokenCost:
             return least, most, most
         if isinstance(node, Hole):
             return self._of_hole(pc, node)
-        if isinstance(node, Value):
+        if isinstance(node, Value | Length):
             domain = self._layout.program.slots[node.slot].domain
             if domain.stride is not None and len(domain) > _MAX_LISTED:
                 return self._of_stride(pc, domain, domain.stride)
@@ -129,15 +132,24 @@ class TokenCost:
     def _of_hole(self, pc: int, node: Hole) -> Triple:
         rules = self._holes.rules(node.hole)
         spec = self._layout.program.holes[node.hole]
-        region = self._region(node.next)
+        region = self.region(node.next)
         saved = region + max((self.size(tail) for tail in self._tails_at(pc)), default=0)
-        sure = rules.finish_cost(rules.start())
+        # Where the length is a decision of its own, that is what characters cost.
+        measured = isinstance(self._layout.node(node.next), Length)
+        sure = 0 if measured else rules.finish_cost(rules.start())
         most = UNBOUNDED
         if spec.kind == "string" and spec.max_length is not None:
             most = BYTES_PER_CHARACTER * spec.max_length + region
         return 1 - saved, sure, most
 
-    def _region(self, pc: int) -> int:
+    def _of_length(self, length: int) -> Pair:
+        """One token for each character is enough. One token may open the text and another close it (with
+        what ``_of_hole`` counts, three); the others hold nothing but text.
+        """
+        longest = TokenBytes.of(self._layout.vocabulary).longest
+        return 0 if self.by_bytes else max(0, -(-length // longest) - 3), length
+
+    def region(self, pc: int) -> int:
         """Most bytes that a token that closes free text may take of what follows: up to the first cut."""
         longest, stack = 0, [(pc, "")]
         while stack:
@@ -151,6 +163,8 @@ class TokenCost:
                 longest = max(longest, len(text[:cut].encode()))
             elif isinstance(node, Branch):
                 stack += [(target, text) for target in set(node.targets)]
+            elif isinstance(node, Length):
+                stack.append((node.next, text))
         return longest
 
     def _all_tails(self) -> dict[int, frozenset[str]] | None:
@@ -170,6 +184,9 @@ class TokenCost:
                     tails.setdefault(target, set()).update(here)
                 if pc in closing:
                     closing.update(node.targets)
+            elif isinstance(node, Length):
+                closing.add(node.next)
+                tails.setdefault(node.next, set()).update(here)
             elif isinstance(node, Literal | Value):
                 after = self._tails_after(node, pc, here, pc in closing)
                 tails.setdefault(node.next, set()).update(after)

@@ -27,69 +27,25 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from factorspec_sdk.decoding.grammars import GrammarRules
-from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
+from factorspec_sdk.decoding.hypotheses import NARROWED, Hypothesis, Opening
 from factorspec_sdk.decoding.layout import Layout
+from factorspec_sdk.decoding.measured import MeasuredPlace
 from factorspec_sdk.decoding.piece_rules import PieceRules
 from factorspec_sdk.decoding.string_rules import StringRules
+from factorspec_sdk.decoding.text_places import HolePlace, TextPlace
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import Feasibility, State
-from factorspec_sdk.graph.program import Branch, Hole, Literal
+from factorspec_sdk.graph.program import Branch, Hole, Length, Literal
 from factorspec_sdk.tokens import NOTHING_HELD, Canonical
 from factorspec_sdk.tokens.masks import Row
 
 _MAX_ENDINGS = 1 << 10
 
 
-class ClosingCosts(NamedTuple):
-    """Tokens to be written when a text ends, up to the end of the record. Computed near the token limit only.
-
-    Attributes:
-        sure: by ending, tokens that surely suffice behind it.
-        cheapest: tokens that surely suffice behind a finished text, with the one that closes it.
-    """
-
-    sure: dict[bytes, int]
-    cheapest: int
-
-
-class HolePlace:
-    """One hole under one oracle state: its rules, and the endings by which it may close.
-
-    Attributes:
-        rules: of the text.
-        pc: the hole's node.
-        state: of the oracle.
-        closing: a memo of the token limit's.
-        brief: another: no completion behind any ending has more tokens, if its texts are as short as can be.
-    """
-
-    def __init__(self, holes: Holes, state: State, pc: int, rules: TextRules) -> None:
-        self.rules = rules
-        self.pc = pc
-        self.state = state
-        self.closing: ClosingCosts | None = None
-        self.brief: int | None = None
-        self._holes = holes
-        self._endings: dict[bytes, list[Opening]] | None = None
-
-    @property
-    def endings(self) -> dict[bytes, list[Opening]]:
-        """Beginnings of what follows, each with the places that they lead to."""
-        if self._endings is None:
-            node = self._holes.layout.node(self.pc)
-            assert isinstance(node, Hole)
-            self._endings = self._holes.endings(self.state, node.next)
-        return self._endings
-
-    def first_ids(self, prefix: bytes) -> frozenset[int]:
-        """Tokens that begin with ``prefix`` and go on into the text, or through it into what follows."""
-        return self.rules.first_ids(prefix, tuple(sorted(self.endings)))
-
-
 class HoleStep(NamedTuple):
     """Free text part way through; ``prefix`` must be written by the next token, together with some text."""
 
-    place: HolePlace
+    place: TextPlace
     prefix: bytes
     text: TextState
 
@@ -108,7 +64,7 @@ class HoleStep(NamedTuple):
         place = self.place
         if self.prefix:
             return place.first_ids(self.prefix)
-        return [i for ending in place.endings for i in place.rules.closing(self.text, ending)]
+        return place.closing_ids(self.text)
 
     def advance(self, token: int) -> Iterator[Hypothesis | Opening]:
         """The text goes on, or it is closed."""
@@ -120,11 +76,7 @@ class HoleStep(NamedTuple):
         after = place.rules.walk(self.text, data) if place.rules.may_go_on(self.text, data) else None
         if after is not None:
             yield HoleStep(place, b"", after)
-        for ending, openings in place.endings.items():
-            if data.endswith(ending):
-                end = place.rules.walk(self.text, data[: len(data) - len(ending)])
-                if end is not None and place.rules.complete(end):
-                    yield from openings
+        yield from place.closed(self.text, data)
 
     def split(self) -> tuple[Hypothesis | None, Sequence[Opening]]:
         """Stays: text is closed by tokens only."""
@@ -174,7 +126,7 @@ class Holes:
 
     def open(self, at: Opening, node: Hole) -> Iterator[Hypothesis]:
         """The ways in which a held tail and a text may be written."""
-        place = HolePlace(self, at.state, at.pc, self.rules(node.hole))
+        place = self._place(at.state, node)
         text = at.held.text
         start = place.rules.start()
         whole = self._canonical.encode_piece(text) if text else ()
@@ -185,6 +137,16 @@ class Holes:
             before = self._canonical.encode_piece(text[:split]) if split else ()
             if before[: len(given)] == given and place.first_ids(prefix):
                 yield _lead(before[len(given) :], HoleStep(place, prefix, start))
+
+        if isinstance(place, MeasuredPlace) and not place.lengths.complete:
+            yield NARROWED
+
+    def _place(self, state: State, node: Hole) -> TextPlace:
+        behind = self.layout.node(node.next)
+        if not isinstance(behind, Length):
+            return HolePlace(self.endings, state, node.next, self.rules(node.hole))
+        domain, vocabulary = self.layout.program.slots[behind.slot].domain, self.layout.vocabulary
+        return MeasuredPlace(self.endings, self._feasibility, vocabulary, state, node.next, behind, domain)
 
     def rules(self, hole: int) -> TextRules:
         """The rules of a hole's text."""

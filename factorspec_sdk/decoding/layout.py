@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from factorspec_sdk.fields.domains import Domain, IntRange, moment_of
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Node, Program, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal, Node, Program, Value
 from factorspec_sdk.tokens import Canonical, Continuation
 
 _DIGITS = "0123456789"
@@ -153,7 +153,7 @@ class Layout:
     def place(self, pc: int) -> str:
         """What people call the node at ``pc``."""
         node = self.program.nodes[pc]
-        if isinstance(node, Value | Branch):
+        if isinstance(node, Value | Branch | Length):
             return self.program.slots[node.slot].path
         return self.program.holes[node.hole].path if isinstance(node, Hole) else ""
 
@@ -224,6 +224,8 @@ class Layout:
             return frozenset(found)
         if isinstance(node, Hole):
             return frozenset(_JSON_STARTS) if self.program.holes[node.hole].kind == "json" else _ANY
+        if isinstance(node, Length):
+            return self._firsts[node.next]
         return frozenset()
 
 
@@ -251,7 +253,8 @@ def post_order(program: Program) -> Iterator[int]:
 
 def _nodes_after_strings(program: Program) -> frozenset[int]:
     holes = (node for node in program.nodes if isinstance(node, Hole))
-    return frozenset(node.next for node in holes if program.holes[node.hole].kind == "string")
+    behind = {node.next for node in holes if program.holes[node.hole].kind == "string"}
+    return frozenset(node.next if isinstance(node := program.nodes[pc], Length) else pc for pc in behind)
 
 
 def _first_of_domain(domain: Domain) -> frozenset[str]:

@@ -14,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from factorspec_sdk.decoding.costs import Bounds
-from factorspec_sdk.decoding.holes import ClosingCosts, HolePlace, HoleStep, Lead
+from factorspec_sdk.decoding.holes import HoleStep, Lead
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
+from factorspec_sdk.decoding.json_strings import LONGEST_FINISH
+from factorspec_sdk.decoding.measured import MeasuredPlace
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
 from factorspec_sdk.decoding.search import shortest
+from factorspec_sdk.decoding.text_places import ClosingCosts, HolePlace, TextPlace
 from factorspec_sdk.errors import Problem, TooLarge
 from factorspec_sdk.fields.asked import AskedSet
 from factorspec_sdk.graph.feasibility import UNBOUNDED
-from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens import NOTHING_HELD, Allowed
 from factorspec_sdk.tokens.masks import Row
 
 
@@ -82,11 +85,18 @@ class TokenLimit:
         if isinstance(hypothesis, HoleStep):
             brief = self._brief(hypothesis.place)
             # After the next token: the text's end, a token that closes it, and what comes behind.
+            if isinstance(hypothesis.place, MeasuredPlace):  # ``brief`` is enough for the longest text
+                return left > brief and left - 2 - brief >= LONGEST_FINISH
             return left > brief and hypothesis.place.rules.leaves_all(hypothesis.text, left - 2 - brief)
         return True
 
-    def _brief(self, place: HolePlace) -> int:
-        if place.brief is None:
+    def _brief(self, place: TextPlace) -> int:
+        if place.brief is None and isinstance(place, MeasuredPlace):
+            # A token that closes the text may leave more tokens of the first piece behind it than it has.
+            whole = self._bounds.brief(Opening(place.state, place.behind, NOTHING_HELD))
+            place.brief = whole + self._bounds.cost.region(place.behind)
+        elif place.brief is None:
+            assert isinstance(place, HolePlace)
             openings = [opening for found in place.endings.values() for opening in found]
             place.brief = max(map(self._bounds.brief, openings), default=UNBOUNDED)
         return place.brief
@@ -119,6 +129,8 @@ class TokenLimit:
 
     def _keep_text(self, step: HoleStep, left: int, ids: set[int]) -> Row:
         """Text goes on while it can be finished and closed; tokens that close it must lead to what fits."""
+        if isinstance(step.place, MeasuredPlace):
+            return step.place.keep(step.text, left, self._bounds.sure, ids)
         rules, costs = step.place.rules, self._closing(step)
         for ending, sure in costs.sure.items():
             if sure < left:
@@ -185,11 +197,14 @@ class TokenLimit:
         if isinstance(item, Lead):
             return len(item.tokens) - item.at + self._sure(item.then)
         if isinstance(item, HoleStep) and not item.prefix:
+            if isinstance(item.place, MeasuredPlace):
+                return item.place.sure(item.text, self._bounds.sure)
             return item.place.rules.finish_cost(item.text) + self._closing(item).cheapest
         return UNBOUNDED
 
     def _closing(self, step: HoleStep) -> ClosingCosts:
         place, vocabulary = step.place, self._opener.layout.vocabulary
+        assert isinstance(place, HolePlace)
         if place.closing is None:
             bounds, endings = self._bounds, place.endings
             sure = {ending: min(map(bounds.sure, openings)) for ending, openings in endings.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from factorspec_sdk.decoding.layout import Layout, post_order
 from factorspec_sdk.fields.domains import Domain, moment_of
 from factorspec_sdk.graph.feasibility import UNBOUNDED
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal
 
 #: an escaped character has at most two escapes of six bytes
 BYTES_PER_CHARACTER = 12
@@ -33,6 +33,8 @@ def most_bytes(layout: Layout) -> int:
             spec = program.holes[node.hole]
             bounded = spec.kind == "string" and spec.max_length is not None
             own = BYTES_PER_CHARACTER * (spec.max_length or 0) if bounded else UNBOUNDED
+        elif isinstance(node, Length):
+            own = 0
         else:
             domain = program.slots[node.slot].domain
             if id(domain) not in widest:

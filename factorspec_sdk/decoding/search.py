@@ -58,14 +58,14 @@ def shortest(
     """A shortest completion of the hypotheses with at most ``limit`` tokens. Does not change anything."""
     order = count()
     queue: list[tuple[int, int, int, Item, _Node]] = []
-    best: dict[Opening, int] = {}
+    best: dict[Item, int] = {}
 
     def push(least: int, size: int, item: Item, node: _Node) -> None:
-        if isinstance(item, Opening):
+        if isinstance(item, Opening | HoleStep):
             if best.get(item, size + 1) <= size:
                 return
             best[item] = size
-            least = max(least, size + bounds.least(item))
+        least = max(least, size + _least(bounds, item))
         if limit is None or least <= limit:
             heappush(queue, (least, -size, next(order), item, node))
 
@@ -88,6 +88,10 @@ def shortest(
                 _Node(node, tokens) if tokens else node,
             )
     return Found(None, exact=True)
+
+
+def _least(bounds: Bounds, item: Item) -> int:
+    return bounds.least(item) if isinstance(item, Opening) else 0
 
 
 def _edges(opener: Opener, item: Item) -> Iterator[Edge]:

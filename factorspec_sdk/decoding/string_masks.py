@@ -6,7 +6,8 @@ mode is met (30 ms for 50,000 tokens). A mask is then a comparison of whole arra
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ class StringMasks:
         self._may_split = all(bytes([byte]) in single for byte in range(0x80, 0xC0))
         self._modes: dict[int, _Walked] = {}
         self._rows: dict[tuple[int, int, int, int], Row] = {}
+        self._closing_by_begun: dict[tuple[int, bytes], dict[int, list[int]]] = {}
         self._closing: dict[tuple[int, bytes], tuple[tuple[int, int], ...]] = {}
 
     @staticmethod
@@ -114,6 +116,28 @@ class StringMasks:
                 self._closing.clear()
             found = self._closing[key] = tuple(made)
         return found
+
+    def closing_with(self, mode: int, ending: bytes, begun: int) -> Sequence[int]:
+        """Those of ``closing`` that begin so many characters."""
+        key = (mode, ending)
+        found = self._closing_by_begun.get(key)
+        if found is None:
+            found = {}
+            for token_id, number in self.closing(mode, ending):
+                found.setdefault(number, []).append(token_id)
+            if len(self._closing_by_begun) >= _MAX_ROWS:
+                self._closing_by_begun.clear()
+            self._closing_by_begun[key] = found
+        return found.get(begun, ())
+
+    @cached_property
+    def longest_closing(self) -> int:
+        """No token holds more characters of a text and its closing quote."""
+        return max((len(data) for data, _ in self._tokens.holding(b'"')), default=1) - 1
+
+    def longest(self, mode: int) -> int:
+        """The most characters that a token begins inside the string."""
+        return self._walked(mode).longest
 
     def strides(self, mode: int) -> tuple[tuple[int, int], ...]:
         """By number of characters a token that begins so many and leaves none unfinished: (number, id)."""

@@ -68,6 +68,10 @@ class TextRules(ABC):
         """The bytes of an ordinary token; none if it may not be part of text."""
         return self._tokens.of_token(token)
 
+    def beginning_with(self, prefix: bytes) -> Sequence[tuple[bytes, int]]:
+        """What tokens that begin with ``prefix`` hold behind it (not nothing), with their ids."""
+        return self._tokens.beginning_with(prefix)
+
     def first_ids(self, prefix: bytes, endings: tuple[bytes, ...]) -> frozenset[int]:
         """Tokens of ``prefix`` and some text, or the whole of a text and one of ``endings``. Kept."""
         key = (prefix, endings)

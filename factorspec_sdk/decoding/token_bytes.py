@@ -18,6 +18,7 @@ class TokenBytes:
         vocabulary: whose tokens they are.
         ids: all ordinary tokens.
         sorted_bytes: (bytes, id) of all ordinary tokens, in order.
+        longest: bytes of the longest of them.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -26,6 +27,7 @@ class TokenBytes:
         self.ids = frozenset(vocabulary.text_ids)
         table = vocabulary.all_bytes
         self.sorted_bytes = sorted((table[i], i) for i in vocabulary.text_ids)
+        self.longest = max((len(data) for data, _ in self.sorted_bytes), default=1)
         self._by_byte: dict[int, list[tuple[bytes, int]]] = {}
         self._ending: dict[bytes, tuple[tuple[bytes, int], ...]] = {}
 
@@ -60,6 +62,10 @@ class TokenBytes:
                 self._ending.clear()
             self._ending[ending] = found
         return found
+
+    def holding(self, byte: bytes) -> Sequence[tuple[bytes, int]]:
+        """(bytes, id) of the tokens that hold a byte, in order."""
+        return self._holding(byte[0])
 
     def _holding(self, byte: int) -> list[tuple[bytes, int]]:
         found = self._by_byte.get(byte)

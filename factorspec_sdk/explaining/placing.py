@@ -125,6 +125,8 @@ class _Walk:
             self._stray(part.path, f"must have at least {hole.min_length} characters", value)
         elif hole.max_length is not None and len(value) > hole.max_length:
             self._stray(part.path, f"must have at most {hole.max_length} characters", value)
+        elif part.length is not None:
+            self._leaf(part.length, len(value))
 
     def _list(self, part: ListPart, value: JsonValue) -> None:
         if not isinstance(value, list):

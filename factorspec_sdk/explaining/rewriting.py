@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import takewhile
 
@@ -65,6 +66,11 @@ class _Writer:
 
     def _text(self, part: FreePart) -> JsonValue:
         hole, given = self._holes[part.hole], self._texts.get(part.hole)
+        if part.length is not None:
+            length = part.length.domain.integers
+            assert length is not None
+            size = length.code(self._decisions[part.length.slot])
+            hole = replace(hole, min_length=size, max_length=size)
         if hole.kind == "string" and hole.schema is None:
             return fitted(hole, given if isinstance(given, str) else "")
         if part.hole in self._texts:

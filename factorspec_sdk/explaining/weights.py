@@ -47,8 +47,7 @@ class _Walk:
     def part(self, part: Part) -> None:
         match part:
             case LeafPart():
-                if part.slot in self._decisions:
-                    self._found[part.slot] = Keep(self._decisions[part.slot], 1)
+                self._leaf(part)
             case NullablePart():
                 self._nullable(part)
             case UnionPart():
@@ -59,8 +58,12 @@ class _Walk:
             case ObjectPart():
                 for one in part.fields:
                     self._optional(one.slot, one.part)
-            case FreePart():
-                pass
+            case FreePart(length=length):
+                self._leaf(length)
+
+    def _leaf(self, part: LeafPart | None) -> None:
+        if part is not None and part.slot in self._decisions:
+            self._found[part.slot] = Keep(self._decisions[part.slot], 1)
 
     def _nullable(self, part: NullablePart) -> None:
         self._choice(part.slot, part.inner)
@@ -103,10 +106,10 @@ def least_fields(part: Part) -> int:
 
 
 def free_fields(part: Part) -> int:
-    """Free texts that are always written with the part."""
+    """Free texts that are always written with the part, but for those that count by their lengths."""
     match part:
         case FreePart():
-            return 1
+            return int(part.length is None)
         case ObjectPart():
             return sum(free_fields(one.part) for one in part.fields if one.slot is None)
         case _:

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from factorspec_sdk.graph.components import Component, ComponentState
 from factorspec_sdk.graph.feasibility import UNBOUNDED, NodeCost, State
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Program, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal, Program, Value
 
 #: feasible values that one cheapest-rest search may meet: one to two seconds
 COST_STEPS = 50_000
@@ -63,8 +63,8 @@ def compute_bases(program: Program, cost: NodeCost, related: frozenset[int]) -> 
 
 def _own_cost(program: Program, cost: NodeCost, pc: int, related: frozenset[int]) -> tuple[int, int, int]:
     node = program.nodes[pc]
-    assert isinstance(node, Literal | Value | Hole)
-    if isinstance(node, Value):
+    assert isinstance(node, Literal | Value | Hole | Length)
+    if isinstance(node, Value | Length):
         if node.slot in related:
             return 0, 0, 0
         size = len(program.slots[node.slot].domain)
@@ -362,6 +362,6 @@ def _places(program: Program, related: frozenset[int]) -> dict[int, list[int]]:
     places: dict[int, list[int]] = {slot: [] for slot in related}
     for pc in topological(program):
         node = program.nodes[pc]
-        if isinstance(node, Value | Branch) and node.slot in related:
+        if isinstance(node, Value | Branch | Length) and node.slot in related:
             places[node.slot].append(pc)
     return places

@@ -19,10 +19,14 @@ class NodeCost(Protocol):
     """
 
     def of_value(self, pc: int, index: int) -> tuple[int, int]:
-        """(least, most) of the Value node at ``pc`` when its slot takes ``index``."""
+        """(least, most) of the Value node at ``pc`` when its slot takes ``index``.
+
+        Of a Length node: what a text of that length costs beyond what every text costs (its hole's share);
+        ``most`` is enough for some text of that length.
+        """
 
     def of_node(self, pc: int) -> tuple[int, int, int]:
-        """(least, sure, most) of the Literal, Value or Hole at ``pc`` whatever is written there.
+        """(least, sure, most) of the Literal, Value, Hole or Length at ``pc`` whatever is written there.
 
         ``sure``: something can be written there for at most this much. ``most`` may be ``UNBOUNDED``.
         """

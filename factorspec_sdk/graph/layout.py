@@ -7,7 +7,7 @@ list that may stop early) are one piece of program.
 from __future__ import annotations
 
 from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR, json_text
-from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Node, Program, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Length, Literal, Node, Program, Value
 from factorspec_sdk.graph.unroll import Unrolled
 from factorspec_sdk.relations.unrolled import (
     FieldPart,
@@ -62,7 +62,10 @@ class _Emitter:
     def free(self, part: FreePart, then: int) -> int:
         if self.holes[part.hole].kind == "json":
             return self.node(Hole(part.hole, then))
-        return self.literal('"', self.node(Hole(part.hole, self.literal('"', then))))
+        behind = self.literal('"', then)
+        if part.length is not None:
+            behind = self.node(Length(part.length.slot, behind))
+        return self.literal('"', self.node(Hole(part.hole, behind)))
 
     def union(self, part: UnionPart, then: int) -> int:
         targets = [

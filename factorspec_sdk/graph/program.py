@@ -7,6 +7,7 @@ pc grows along no particular order: follow ``next`` and ``targets`` from ``start
     Value(slot, next)         a finite slot, written as ``slots[slot].domain.text(index)``
     Branch(slot, targets)     a decision without text of its own: index i continues at targets[i]
     Hole(hole, next)          free text or a free JSON value, ``holes[hole]``
+    Length(slot, next)        the length of the free text right before; writes nothing
     End()                     the record is complete
 
 Invariants: slots are numbered in writing order; along any path slot numbers increase; a slot that
@@ -55,11 +56,22 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
+class Length:
+    """The slot takes the number of characters of the text in the hole right before, then ``next``.
+
+    It stands behind a hole of kind "string" without schema and sources.
+    """
+
+    slot: int
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The record is complete."""
 
 
-Node = Literal | Value | Branch | Hole | End
+Node = Literal | Value | Branch | Hole | Length | End
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from factorspec_sdk.graph.layout import lay_out
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Program
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal, Program
 from factorspec_sdk.graph.unroll import unroll
 from factorspec_sdk.relations.objective import number_of
 from factorspec_sdk.wire.check import check_spec, objective_values
@@ -29,7 +29,9 @@ class Record:
 
 
 def all_candidates(program: Program, hole_text: str = "0") -> Iterator[Record]:
-    """Every record that the layout can write, valid or not; holes hold ``hole_text``."""
+    """Every record that the layout can write, valid or not; holes hold ``hole_text``, one character, or as
+    many of it as a length says.
+    """
     stack: list[tuple[int, Assignment, str]] = [(program.start, (), "")]
     while stack:
         pc, decisions, text = stack.pop()
@@ -39,7 +41,15 @@ def all_candidates(program: Program, hole_text: str = "0") -> Iterator[Record]:
             case Literal(text=literal, next=then):
                 stack.append((then, decisions, text + literal))
             case Hole(next=then):
-                stack.append((then, decisions, text + hole_text))
+                behind = program.nodes[then]
+                if isinstance(behind, Length):
+                    domain = program.slots[behind.slot].domain
+                    stack.extend(
+                        (behind.next, (*decisions, (behind.slot, i)), text + hole_text * int(domain.text(i)))
+                        for i in range(len(domain))
+                    )
+                else:
+                    stack.append((then, decisions, text + hole_text))
             case Branch(slot=slot, targets=targets):
                 stack.extend((t, (*decisions, (slot, i)), text) for i, t in enumerate(targets))
             case node:

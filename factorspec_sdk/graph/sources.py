@@ -20,7 +20,7 @@ def bind_sources(unrolled: Unrolled, store: NodeStore) -> tuple[Unrolled, list[F
     """(the record with bound holes, conditions on the presence of texts that cannot be written).
 
     Raises:
-        UnsupportedKeyword: two relations bind one text.
+        UnsupportedKeyword: two relations bind one text, or one reads the length of a bound text.
     """
     holes = list(unrolled.holes)
     factors: list[Factor] = []
@@ -32,6 +32,11 @@ def bind_sources(unrolled: Unrolled, store: NodeStore) -> tuple[Unrolled, list[F
                     origin.pointer, f"{part.path} has a source already", shown(origin.label), hint
                 )
                 raise UnsupportedKeyword("a text has two sources", [problem])
+            if part.length is not None:
+                hint = "bound its length by min_length and max_length, or leave its length out of relations"
+                what = f"{part.path} is a piece of given texts: relations cannot read its length"
+                problem = Problem(origin.pointer, what, shown(origin.label), hint)
+                raise UnsupportedKeyword("the length of a piece of given texts is read", [problem])
             holes[part.hole] = _bound(holes[part.hole], texts)
             if not holes[part.hole].sources:
                 factors.append(Factor(negation(store, occurs(store, part.presence)), origin))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import EmptyDomain, Problem, TooLarge
-from factorspec_sdk.fields.domains import BranchDomain, Domain
+from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.graph.program import HoleSpec, Slot
 from factorspec_sdk.relations.unrolled import (
@@ -125,8 +125,7 @@ class _Walker:
                 slot = self.slot(path, node.domain, presence, node.pointer)
                 return LeafPart(path, slot, node.domain, presence)
             case TextNode():
-                spec = HoleSpec(path, "string", node.schema, node.min_length, node.max_length)
-                return FreePart(path, self.hole(spec, node.pointer), presence)
+                return self.text_part(node, path, presence)
             case FreeNode():
                 hole = self.hole(HoleSpec(path, "json", node.schema, grammar=node.grammar), node.pointer)
                 return FreePart(path, hole, presence)
@@ -143,6 +142,16 @@ class _Walker:
                 return self.list_part(node, path, presence, outer)
             case ObjectNode():
                 return self.object_part(node, path, presence, (*outer, node))
+
+    def text_part(self, node: TextNode, path: str, presence: Presence) -> Part:
+        spec = HoleSpec(path, "string", node.schema, node.min_length, node.max_length)
+        hole = self.hole(spec, node.pointer)
+        if not node.measured:
+            return FreePart(path, hole, presence)
+        assert node.max_length is not None
+        lengths, name = IntRange(node.min_length, node.max_length), f"length({path})"
+        slot = self.slot(name, lengths, presence, node.pointer)
+        return FreePart(path, hole, presence, LeafPart(name, slot, lengths, presence))
 
     def union_part(
         self, node: UnionNode, path: str, presence: Presence, outer: tuple[ObjectNode, ...]

@@ -7,7 +7,14 @@ from typing import cast
 
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.records.parameters import Template
-from factorspec_sdk.records.symbols import SymbolicList, SymbolicObject, SymbolicValue, recorded, term_of
+from factorspec_sdk.records.symbols import (
+    SymbolicList,
+    SymbolicObject,
+    SymbolicText,
+    SymbolicValue,
+    recorded,
+    term_of,
+)
 from factorspec_sdk.records.terms import Term, compare, constant
 from factorspec_sdk.records.tracing import trace_of
 
@@ -26,7 +33,7 @@ def is_present(value: object) -> bool:
     trace = trace_of(value)
     if trace is None:
         return value is not None
-    named = _named(value)
+    named = _named(value, texts=True)
     if named is None:
         trace.fail(f"{value!r} is no field", "fs.is_present asks for a field of the record")
     template: Template = {"op": "present", "of": _path(named)}
@@ -35,11 +42,14 @@ def is_present(value: object) -> bool:
 
 
 def length(items: Collection[object]) -> int:
-    """The number of items of a list of the record, or of characters of a text whose values are listed."""
+    """The number of items of a list of the record, or of characters (code points) of a text.
+
+    A free text needs a ``max_length``, of at most 4,096 characters, and no pattern.
+    """
     trace = trace_of(items)
     if trace is None:
         return len(items)
-    named = _named(items)
+    named = _named(items, texts=True)
     is_list = issubclass(type(items), SymbolicList)
     if named is None or issubclass(type(items), SymbolicObject) or named.code not in ("text", None):
         trace.fail(f"{items!r} has no length", "fs.length takes a list of the record, or one of its texts")
@@ -48,8 +58,10 @@ def length(items: Collection[object]) -> int:
     return cast(int, SymbolicValue(trace, Term(template, "int", text, binders=named.binders)))
 
 
-def _named(value: object) -> Term | None:
-    """The field that a symbolic value stands for; None where it is calculated."""
+def _named(value: object, *, texts: bool = False) -> Term | None:
+    """The field that a symbolic value stands for; None where it is calculated. ``texts``: free ones too."""
+    if texts and issubclass(type(value), SymbolicText):
+        return cast(SymbolicText, value)._fs_field  # noqa: SLF001
     if issubclass(type(value), SymbolicObject | SymbolicList):
         part = cast("SymbolicObject | SymbolicList", value)
         path: FieldPath = part._fs_path  # noqa: SLF001

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import FrameType, FunctionType, MethodType
 from typing import NoReturn
 
-from factorspec_sdk.errors import UnknownField, UnsupportedField
+from factorspec_sdk.errors import Problem, UnknownField, UnsupportedField
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.records import loops
 from factorspec_sdk.records.declarations import field_term
@@ -186,6 +186,26 @@ class SymbolicValue(Symbolic):
     __trunc__ = __floor__ = __ceil__ = __getitem__ = _fs_refuse
 
 
+class SymbolicText(SymbolicValue):
+    """A free text of the record: relations ask for its length and whether it is there; it has no value.
+
+    ``_fs_field``: its term, for such questions. Any other use is refused with ``_fs_problem``.
+    """
+
+    __slots__ = ("_fs_field", "_fs_problem")
+    _fs_field: Term
+    _fs_problem: Problem
+
+    def __init__(self, trace: Trace, field: Term, problem: Problem) -> None:
+        Symbolic.__init__(self, trace, field.text)
+        object.__setattr__(self, "_fs_field", field)
+        object.__setattr__(self, "_fs_problem", problem)
+
+    @property
+    def _fs_term(self) -> Term:  # type: ignore[override]
+        self._fs_trace.raise_problem(UnsupportedField, self._fs_problem)
+
+
 class SymbolicObject(Symbolic):
     """An object of the record: the model itself, a nested one, or an item of a list."""
 
@@ -332,14 +352,24 @@ def symbol(trace: Trace, path: FieldPath, shape: Shape, text: str) -> object:
             if problem is not None:
                 trace.raise_problem(UnsupportedField, problem)
             return SymbolicValue(trace, field_term(path, scalar, text))
-        case FreeShape() | RefusedShape() | ScalarShape():
-            problem = (
-                require_finite(shape, text) if trace.finite or not isinstance(shape, ScalarShape) else None
-            )
-            if problem is not None:
-                trace.raise_problem(UnsupportedField, problem)
-            assert isinstance(shape, ScalarShape)
-            return SymbolicValue(trace, field_term(path, shape, text))
+        case ScalarShape():
+            return _scalar(trace, path, shape, text)
+        case _:
+            return _refused(trace, shape, text)
+
+
+def _refused(trace: Trace, shape: FreeShape | RefusedShape, text: str) -> NoReturn:
+    problem = require_finite(shape, text)
+    assert problem is not None
+    trace.raise_problem(UnsupportedField, problem)
+
+
+def _scalar(trace: Trace, path: FieldPath, shape: ScalarShape, text: str) -> SymbolicValue:
+    field = field_term(path, shape, text)
+    problem = require_finite(shape, text) if trace.finite else None
+    if problem is not None and shape.code != "text":
+        trace.raise_problem(UnsupportedField, problem)
+    return SymbolicValue(trace, field) if problem is None else SymbolicText(trace, field, problem)
 
 
 def term_of(value: object, trace: Trace, like: Term | None = None) -> Term:

@@ -9,10 +9,12 @@ from typing import Self
 
 from factorspec_sdk.automata.logic import occurs
 from factorspec_sdk.automata.nodes import Condition, Mark, NodeStore, ValueNode
+from factorspec_sdk.automata.texts import text_length
 from factorspec_sdk.automata.values import choose
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import FieldPath, Segment, parse_path
 from factorspec_sdk.relations.unrolled import (
+    FreePart,
     LeafPart,
     ListPart,
     NullablePart,
@@ -70,10 +72,13 @@ class Fields:
         return self.store.known(Mark.COMPOUND)
 
     def _chosen(
-        self, found: Iterable[tuple[Part, Presence]], value_of: Callable[[Part], ValueNode]
+        self,
+        found: Iterable[tuple[Part, Presence]],
+        value_of: Callable[[Part], ValueNode],
+        missing: Mark = Mark.ABSENT,
     ) -> ValueNode:
-        """The value of the part that occurs, of parts in different branches of unions; else absent."""
-        value: ValueNode = self.store.known(Mark.ABSENT)
+        """The value of the part that occurs, of parts in different branches of unions; else ``missing``."""
+        value: ValueNode = self.store.known(missing)
         for number, (part, taken) in enumerate(found):
             own = value_of(part)
             if number == 0 and isinstance(part, LeafPart):  # absent by itself in other branches
@@ -116,6 +121,29 @@ class Fields:
         inner = (part for above in walk(root, segments[:at]) for part in branches(above))
         lists = ((part, part.presence) for part in inner if isinstance(part, ListPart))
         return self._chosen(lists, partial(self._from_end, offset=offset, rest=segments[at + 1 :]))
+
+    def length(self, path: str) -> ValueNode:
+        """The number of characters of a text; unknown where it is null, absent or no text.
+
+        Negative indices are not allowed here.
+        """
+        found = parse_path(path, tuple(self.binders))
+        root = self.here if found.root == "$" else self.binders[found.root]
+        return self._chosen(choices(root, found.segments, None), self._length, Mark.UNKNOWN)
+
+    def _length(self, part: Part) -> ValueNode:
+        unknown = self.store.known(Mark.UNKNOWN)
+        if isinstance(part, FreePart):
+            if part.length is None:
+                return unknown
+            return choose(self.store, occurs(self.store, part.presence), self.leaf(part.length), unknown)
+        if isinstance(part, NullablePart):
+            there = occurs(self.store, (part.slot, 1))
+            return choose(self.store, there, self._length(part.inner), unknown)
+        if isinstance(part, UnionPart):
+            taken = [(branch, (part.slot, at)) for at, branch in enumerate(part.branches)]
+            return self._chosen(taken, self._length, Mark.UNKNOWN)
+        return text_length(self.store, self.leaf(part))
 
     def _from_end(self, part: Part, *, offset: int, rest: tuple[Segment, ...]) -> ValueNode:
         """The field of the item that is ``offset`` from the end, whatever the length turns out to be."""

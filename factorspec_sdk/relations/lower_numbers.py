@@ -8,12 +8,11 @@ from factorspec_sdk.automata.division import modulo, quotient
 from factorspec_sdk.automata.linear import linear
 from factorspec_sdk.automata.logic import conjunction, indicator, occurs
 from factorspec_sdk.automata.nodes import Condition, Mark, NodeStore, ValueNode
-from factorspec_sdk.automata.texts import text_length
 from factorspec_sdk.automata.values import choose, extreme, magnitude, or_zero, product
 from factorspec_sdk.fields.domains import CodeType, moment_of
 from factorspec_sdk.relations.code_types import common_type
 from factorspec_sdk.relations.expressions import EXTREMES, Division, Fold, Length, Op
-from factorspec_sdk.relations.unrolled import LeafPart, ListPart
+from factorspec_sdk.relations.unrolled import ListPart
 
 if TYPE_CHECKING:
     from factorspec_sdk.relations.lowering import Lowering
@@ -59,9 +58,7 @@ def length_of(lowering: Lowering, expr: Length) -> ValueNode:
     part = lowering.list_at(expr.of)
     if part is not None:
         return list_length(lowering.store, part)
-    if any(isinstance(found, LeafPart) for found in lowering.parts(expr.of)):
-        return text_length(lowering.store, lowering.reference(expr.of))
-    return lowering.store.known(Mark.UNKNOWN)
+    return lowering.length(expr.of)
 
 
 def list_length(store: NodeStore, part: ListPart) -> ValueNode:

@@ -33,11 +33,15 @@ class LeafPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreePart:
-    """Free text or a free value: hole number; relations see only whether it is there."""
+    """Free text or a free value: hole number; relations see whether it is there, and a text's length.
+
+    length: the text's number of characters, where a relation reads it: a slot of its own behind the text.
+    """
 
     path: str
     hole: int
     presence: Presence
+    length: LeafPart | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -82,7 +82,8 @@ class FreeParts:
             self._opened[id(node)] = opened
 
     def long_lists(self, node: SchemaNode, touched: set[int]) -> SchemaNode:
-        """The tree with long lists that no relation touches as free nodes, where that is exact.
+        """The tree with long lists that no relation touches as free nodes, where that is exact, and with the
+        texts whose lengths are read marked.
 
         Free nodes that were written as open values are put into their places.
         """
@@ -118,6 +119,8 @@ class FreeParts:
                 return node if item is node.item else replace(node, item=item)
             case FreeNode():
                 return self._opened.get(id(node), node)
+            case TextNode() if id(node) in touched:
+                return replace(node, measured=True)
             case _:
                 return node
 

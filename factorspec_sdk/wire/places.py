@@ -27,6 +27,8 @@ from factorspec_sdk.wire.strings import FORMATS
 
 SHARED_VALUES = "whose branches may share values"
 TELL_APART = "give each branch a required property with a const of its own (a discriminator)"
+#: characters of a free text whose length relations read
+LONGEST_READ = 4_096
 _ROOTS_HINT = "a path starts at '$', the object that holds the relation, or at a bound name"
 
 
@@ -41,7 +43,7 @@ class Facts:
     broken: ids of nodes that stand where problems are noted already.
     overlapping: ids of the unions whose branches may share values.
     related_items: the longest list that relations read.
-    touched: ids of the lists that paths go through.
+    touched: ids of the lists that paths go through, and of the free texts whose lengths are read.
     """
 
     broken: Container[int]
@@ -149,15 +151,30 @@ class Scope:
         return None
 
     def asked(self, what: Literal["len", "present"], text: str, place: str) -> None:
-        """A part whose length is asked (a list, a text with a finite domain), or whether it is there."""
+        """A part whose length is asked (a list, a text), or whether it is there."""
         node = self._follow(text, place, stars=False, from_end=False)
         if what == "present" or node is None:
             return
         finite, others = _finite_or_not(node)
-        if others and not finite:
+        texts = [one for one in others if isinstance(one, TextNode)]
+        if others and not finite and not texts:
             self.items(text, place)
-        elif others or any(domain.code_type != "text" for domain in finite):
+        elif len(texts) < len(others) or any(domain.code_type != "text" for domain in finite):
             self.problems.add(place, "a length is that of a list or a text", text)
+        else:
+            for one in texts:
+                self._measure(one, text, place)
+
+    def _measure(self, node: TextNode, text: str, place: str) -> None:
+        """Note that the length of a free text is read."""
+        if node.schema is not None:
+            hint = "leave pattern and format out, or list its values in an enum"
+            self.problems.refuse(place, "the length of a text with rules of its own is not read", text, hint)
+        elif node.max_length is None or node.max_length > LONGEST_READ:
+            message = f"relations read the length of texts of up to {LONGEST_READ} characters"
+            self.problems.refuse(place, message, text, f"give the text maxLength, at most {LONGEST_READ}")
+        else:
+            self.facts.touched.add(id(node))
 
     def _no_value(self, node: SchemaNode, text: str, place: str) -> tuple[()]:
         """Note why a part is no value that relations can compute with."""

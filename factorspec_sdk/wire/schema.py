@@ -67,13 +67,15 @@ class TextNode:
     """A free string of ``min_length`` to ``max_length`` characters (None: no bound).
 
     ``schema`` is the JSON Schema of the string where ``pattern`` or ``format`` restrict it further,
-    to be enforced by the grammar library; None for plain text.
+    to be enforced by the grammar library; None for plain text. ``measured``: a relation reads its length
+    (then it has a ``max_length`` and no ``schema``).
     """
 
     pointer: str
     min_length: int
     max_length: int | None
     schema: dict[str, JsonValue] | None
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

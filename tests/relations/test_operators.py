@@ -133,7 +133,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (op("least", DAY, A), "least takes values of one type"),
     (op("least", NAME, NAME), "least takes numbers, dates or times"),
     ({"op": "len", "of": "$.day"}, "a length is that of a list or a text"),
-    ({"op": "len", "of": "$.note"}, "free text"),
+    ({"op": "len", "of": "$.note"}, "up to 4096 characters"),
     ({"op": "present", "of": "$.nope"}, "has no field 'nope'"),
     ({"op": "present", "of": "$.list[-1]"}, "positions from the end"),
     ({"op": "quotients", "args": [A, B]}, "did you mean 'quotient'?"),

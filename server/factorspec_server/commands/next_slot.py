@@ -14,7 +14,7 @@ from factorspec_sdk.fields.forms import Form, form_of
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.compile import CompiledSpec
-from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, Length, Literal, Value
 from factorspec_sdk.wire.schema import FreeNode, TextNode
 from factorspec_server.commands.check import problems_of
 
@@ -104,6 +104,8 @@ class _Walk:
                 yield from self._string(node, way)
             case Hole():
                 yield from self._json(node, way)
+            case Length():
+                raise AssertionError("passed together with the text before it")
             case End():
                 if way.at == len(self._text):
                     yield Position(None, way.certain)
@@ -162,7 +164,22 @@ class _Walk:
         else:
             value = _loaded(f'"{rest[:length]}"')
             node_schema = TextNode("", hole.min_length, hole.max_length, hole.schema)
-            yield from self._free(node, way, list(problems_of(node_schema, value, hole.path)), length)
+            problems = list(problems_of(node_schema, value, hole.path))
+            behind = self._program.nodes[node.next]
+            if isinstance(behind, Length) and not problems:
+                yield from self._length(behind, way, len(str(value)), length)
+            else:
+                yield from self._free(node, way, problems, length)
+
+    def _length(self, node: Length, way: _Way, size: int, written: int) -> Iterator[_Way]:
+        """The text before has ``size`` characters, written as ``written``."""
+        slot = self._program.slots[node.slot]
+        index = slot.domain.index(size)
+        if index is None or index not in self._feasibility.values(way.state, node.slot):
+            self._stray(way.at, f"a feasible {slot.path}; {size} leads to no valid record")
+        else:
+            after = self._feasibility.assign(way.state, node.slot, index)
+            yield way._replace(pc=node.next, state=after, at=way.at + written)
 
     def _json(self, node: Hole, way: _Way) -> Iterator[_Way | Position]:
         hole, rest = self._program.holes[node.hole], self._text[way.at :]
