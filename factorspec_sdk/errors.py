@@ -43,7 +43,10 @@ _SHOWN_CHARS = 120
 
 def shown(value: object) -> str:
     """``repr`` of a value, cut to a length that fits into one line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a value nested without end
+        text = f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
 
 

@@ -117,7 +117,8 @@ class Inclusion(ReadingPlan):
 
     def _served(self, at: int, have: int) -> bool:
         """True if every needle still to come can take a value that is there."""
-        return all(mask_of(domain, self._named(have)) for domain in self.firm[at])
+        named = list(self._named(have))
+        return all(any(takes(domain, key) for key in named) for domain in self.firm[at])
 
     def _uniform(self, at: int) -> bool:
         """True if all slots from ``at`` on have one domain."""

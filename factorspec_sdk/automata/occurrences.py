@@ -66,7 +66,11 @@ class Occurrences(ReadingPlan):
         return [sum(own[at:]) for at in range(len(own) + 1)]
 
     def _is_listed(self, at: int) -> bool:
-        return self.closed or self._with_bounds(self.domains[at]) == full_mask(self.domains[at])
+        return self.closed or self._bounds_all(self.domains[at])
+
+    def _bounds_all(self, domain: Domain) -> bool:
+        """True if each value has bounds. A wide domain gets no mask: a bit a value."""
+        return len(domain) <= len(self.bounds) and self._with_bounds(domain) == full_mask(domain)
 
     def _with_bounds(self, domain: Domain) -> int:
         """Mask of the values that have bounds."""
@@ -155,7 +159,7 @@ class Occurrences(ReadingPlan):
         if self._missing(counts) > slots:
             return False
         domain = self.all_domains[at][0]
-        if not self.closed and self._with_bounds(domain) != full_mask(domain):
+        if not self.closed and not self._bounds_all(domain):
             return True
         if domain.key not in self._most:
             self._most[domain.key] = _total(

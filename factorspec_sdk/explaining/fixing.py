@@ -20,6 +20,9 @@ from factorspec_sdk.relations.intension import Intension
 #: origin of the conditions that say what is given
 GIVEN = Origin(Intension(name="as given", expr=Const(const=True)), "", "")
 
+#: values of a field that is given: they are not tried, but masks have a bit for each
+MAX_MASKED = 1 << 24
+
 
 class Fixing:
     """Factors under fixed decisions, which are conditions like any other.
@@ -99,8 +102,8 @@ class Fixing:
         try:
             return make_component(self._unrolled, self._store, self._step_budget, group)
         except TooWide:
-            slots = self._unrolled.slots
-            if any(len(slots[s].domain) > MAX_ENUMERATED and s not in whole for s in group.slots):
+            sizes = {slot: len(self._unrolled.slots[slot].domain) for slot in group.slots}
+            if any(size > (MAX_MASKED if s in whole else MAX_ENUMERATED) for s, size in sizes.items()):
                 raise
             search = Search(Layers(group, self._unrolled, self._store), self._step_budget)
             return search, search.is_satisfiable()

@@ -80,7 +80,12 @@ def why_not(
 
     Raises:
         UnknownField: there is no such field.
+        RecordError: what is given is no object.
     """
+    asked: object = path
+    if not isinstance(asked, str):
+        problem = Problem("", "a path is a text such as stops[1].city", shown(asked))
+        raise UnknownField("no such field", [problem])
     return _Question(spec_of(subject), step_budget).answer(record_of(given), path, json_of(value))
 
 
@@ -219,4 +224,10 @@ def _together(answers: list[WhyNot]) -> WhyNot:
 
 
 def _text(value: JsonValue) -> str:
-    return json_text(value) if isinstance(value, str | int | float | None) else shown(value)
+    """A scalar as JSON text; anything else in short."""
+    if isinstance(value, Mapping | list):
+        return shown(value)
+    try:
+        return json_text(value)
+    except (TypeError, ValueError):  # no JSON: any object, not-a-number, an integer of thousands of digits
+        return shown(value)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from factorspec_sdk.errors import DocumentError, InfeasibleError, JsonValue, Problem, Unsatisfiable
 from factorspec_sdk.explaining.keywords_of import Keywords, keywords_of
+from factorspec_sdk.explaining.subject import model_of
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
 from factorspec_sdk.graph.components import Tier
 from factorspec_sdk.graph.objective import Certificate
@@ -182,11 +183,12 @@ def report(subject: Spec | type[BaseModel] | dict[str, JsonValue] | str) -> Spec
     What cannot be enforced, and a spec without records, is reported, not raised. Compiles the spec.
 
     Raises:
+        DeclarationError: neither a spec, a model nor a document.
         FactorspecError: a model without a document: parameters are not bound, fields have no form.
     """
     if isinstance(subject, Spec):
         return _report(subject)
-    document = subject if isinstance(subject, dict | str) else document_of(subject)
+    document = subject if isinstance(subject, dict | str) else document_of(model_of(subject))
     try:
         return _report(parse_document(document))
     except DocumentError as error:

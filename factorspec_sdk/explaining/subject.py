@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from factorspec_sdk import records
-from factorspec_sdk.errors import JsonValue, Problem, RecordError, shown
+from factorspec_sdk.errors import DeclarationError, JsonValue, Problem, RecordError, shown
 from factorspec_sdk.wire.spec import Spec
 
 SpecLike = Spec | type[BaseModel]
@@ -21,9 +21,22 @@ def spec_of(subject: SpecLike) -> Spec:
     """The spec itself, or that of a model.
 
     Raises:
+        DeclarationError: neither a spec nor a model.
         FactorspecError: as ``records.spec``, for models.
     """
-    return subject if isinstance(subject, Spec) else records.spec(subject)
+    return subject if isinstance(subject, Spec) else records.spec(model_of(subject))
+
+
+def model_of(subject: object) -> type[BaseModel]:
+    """The subject, which is a model.
+
+    Raises:
+        DeclarationError: it is none.
+    """
+    if isinstance(subject, type) and issubclass(subject, BaseModel):
+        return subject
+    hint = "give the model class (bound, if it has parameters), or a spec: fs.spec(Model)"
+    raise DeclarationError("not a model", [Problem("", "is no Pydantic model", shown(subject), hint)])
 
 
 def record_of(record: RecordLike) -> dict[str, JsonValue]:

@@ -203,6 +203,8 @@ class Segments:
 
     def _discrete(self, layer: int, entered: list[Condition], terms: Terms) -> list[Step]:
         domain = self.layers.domains[layer]
+        if len(domain) > MAX_READ:
+            raise NoSequence
         mask = (1 << len(domain)) - 1
         for part in entered:
             if part.slots & 1:

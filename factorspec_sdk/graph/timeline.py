@@ -27,6 +27,8 @@ MAX_STATES = 100_000
 MAX_JOBS = 400
 #: starts that are not evenly spaced are listed up to so many
 MAX_LISTED = 4_096
+#: values of a start: possible starts are masks with a bit for each
+MAX_MASKED = 1 << 24
 #: questions whose answers are remembered
 MAX_REMEMBERED = 20_000
 
@@ -230,6 +232,8 @@ def _left_by(condition: Condition, slot: int, domain: Domain) -> int:
 def _window(layers: Layers, layer: int, conditions: list[Condition]) -> tuple[Span, ...]:
     """Possible starts as intervals of codes; a stride of more than 1 is listed."""
     codes, domain, slot = _codes(layers, layer), layers.domains[layer], layers.slots[layer]
+    if len(domain) > MAX_MASKED:
+        raise NoTimeline
     mask = (1 << len(domain)) - 1
     for condition in conditions:
         mask &= _left_by(condition, slot, domain)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from factorspec_sdk.automata.distinct import distinct, distinct_plan
+from factorspec_sdk.relations.apart import all_distinct
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
 from factorspec_sdk.relations.view import Special, View, exact_key, quantity
@@ -35,13 +35,7 @@ class AllDifferent(RelationBase):
         return f"{first} and {second} are both {value}, but must differ"
 
     def lower(self, lowering: Lowering) -> Iterable[Condition]:
-        leaves = sorted(
-            (leaf for path in self.over for leaf in lowering.leaves(path)), key=lambda leaf: leaf.slot
-        )
-        if not leaves:
-            return []
-        plan = distinct_plan([(leaf.slot, leaf.domain, leaf.optional) for leaf in leaves])
-        return [distinct(lowering.store, plan)]
+        return all_distinct(lowering.store, [leaf for path in self.over for leaf in lowering.leaves(path)])
 
     def _clash(self, view: View) -> tuple[str, str, str] | None:
         seen: dict[object, str] = {}

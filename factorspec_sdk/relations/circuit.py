@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from factorspec_sdk.automata.circuit import CircuitPlan, circuit
-from factorspec_sdk.automata.distinct import distinct, distinct_plan
 from factorspec_sdk.automata.linear import compare
 from factorspec_sdk.automata.nodes import Condition
+from factorspec_sdk.relations.apart import all_distinct
 from factorspec_sdk.relations.base import PathText, RelationBase
 from factorspec_sdk.relations.evaluate import Truth
 from factorspec_sdk.relations.view import Special, View, quantity
@@ -86,4 +86,4 @@ class Circuit(RelationBase):
         slots = tuple(leaf.slot for leaf in leaves)
         positions = tuple(position[slot] for slot in slots) if fixed else None
         yield circuit(store, CircuitPlan(slots, positions, tuple(certain), self.start, self.loops))
-        yield distinct(store, distinct_plan([(one.slot, one.domain, one.optional) for one in leaves]))
+        yield from all_distinct(store, leaves)

@@ -46,10 +46,10 @@ class Ordered(RelationBase):
         if not any(leaf.optional or _nullable(leaf) for leaf in leaves):
             return [compare_nodes(store, self.op, a, b) for a, b in pairwise(nodes)]
         slots = tuple(leaf.slot for leaf in leaves)
-        if list(slots) == sorted(slots):
+        if list(slots) == sorted(set(slots)):
             sign, gap = (1 if self.op in ("lt", "le") else -1), int(self.op in ("lt", "gt"))
             return [chain(store, ChainPlan(slots, sign, gap))]
-        # named against the writing order: the order is transitive, so all pairs may be asked
+        # named against the writing order, or twice: the order is transitive, so all pairs may be asked
         return [compare_nodes(store, self.op, a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
 
     def _fields(self, view: View) -> list[tuple[str, object]]:

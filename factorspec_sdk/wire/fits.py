@@ -62,6 +62,8 @@ def _fits_object(node: ObjectNode, value: Mapping[str, object]) -> bool:
 
 def _admits(schema: JsonValue, value: object, definitions: dict[str, JsonValue]) -> bool:
     """The same for a schema that the grammar library gets."""
+    if isinstance(schema, bool):
+        return schema
     assert isinstance(schema, dict)
     if "$ref" in schema:
         return _admits(definitions[str(schema["$ref"]).rsplit("/", 1)[-1]], value, definitions)

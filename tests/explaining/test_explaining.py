@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Annotated, Literal
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -16,6 +18,7 @@ from factorspec_sdk.explaining.nearest_record import near
 from factorspec_sdk.explaining.quickxplain import minimal_subset
 from factorspec_sdk.fields.asked import AskedSet
 from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.wire import parse_document
 
 
 class Line(BaseModel):
@@ -227,3 +230,74 @@ def test_changes_go_field_by_field() -> None:
     before = {"a": 1, "b": {"c": [1, 2]}, "d": None, "e": [], "t": 1}
     after = {"a": True, "b": {"c": [1]}, "d": {"x": 1}, "t": 1.0, "f": "new"}
     assert [change.path for change in changes_between(before, after)] == ["a", "b.c[1]", "d.x", "e", "f"]  # type: ignore[arg-type]  # a float is no record value
+
+
+class Stay(BaseModel):
+    day: Annotated[datetime.date, fs.Between(datetime.date(2026, 1, 1), datetime.date(2026, 1, 9))]
+    fee: Annotated[Decimal, Field(ge=0, le=2, decimal_places=1)]
+    nights: Annotated[int, Field(ge=0, le=5)]
+
+
+class Colour(Enum):
+    RED = "a"
+
+
+class Holder(BaseModel):
+    fields: Annotated[list[Literal["a", "b"]], Field(max_length=2)]
+
+
+def test_python_values_are_read_as_they_would_be_sent() -> None:
+    stay = {"day": datetime.date(2026, 1, 2), "fee": Decimal("1.5"), "nights": 3}
+    assert fs.explain(Stay, stay).is_valid
+    assert fs.nearest(Stay, stay).changes == ()
+    assert fs.why_not(Stay, stay, "fee", Decimal("1.5")).allowed
+    assert fs.explain(Holder, {"fields": (Colour.RED, "b")}).is_valid
+
+
+ODD = [
+    float("nan"), float("inf"), Decimal("NaN"), object(), {1}, b"x", "\ud800", 10**5000, -0.0, Stay, len,
+    datetime.datetime(2026, 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=[type(odd).__name__ + str(at) for at, odd in enumerate(ODD)])
+@pytest.mark.parametrize("path", ["day", "fee", "nights"])
+def test_values_that_are_no_json_do_not_fit(odd: object, path: str) -> None:
+    stay: dict[str, object] = {"day": "2026-01-02", "fee": "1.5", "nights": 3}
+    if not (odd == 0 and path == "nights"):
+        assert fs.why_not(Stay, stay, path, odd).outside
+        assert not fs.explain(Stay, {**stay, path: odd}).is_valid
+
+
+@pytest.mark.parametrize("odd", [None, 5, "[", [1], object(), float("nan")])
+def test_what_is_no_record_or_no_model_is_told(odd: Any) -> None:
+    for ask in (fs.explain, fs.nearest):
+        with pytest.raises(fs.RecordError, match=r"json\.loads"):
+            ask(Stay, odd)
+    with pytest.raises(fs.RecordError, match="no instance"):
+        fs.check(odd)
+    with pytest.raises(fs.DeclarationError, match="no Pydantic model"):
+        fs.explain(odd, {})
+    with pytest.raises(fs.FactorspecError):
+        fs.why_not(Stay, {}, odd, 1)
+
+
+def test_a_record_nested_without_end_does_not_fit() -> None:
+    knot: dict[str, object] = {}
+    knot["nights"] = knot
+    assert not fs.explain(Stay, knot).is_valid
+
+
+def test_a_schema_that_admits_everything_admits_any_value() -> None:
+    kind = {
+        "type": "object",
+        "properties": {"kind": {"const": "k"}, "any": {"anyOf": [{"type": "integer"}, True]}},
+    }
+    schema = {
+        "type": "object",
+        "properties": {"one": {"anyOf": [kind | {"required": ["kind", "any"], "additionalProperties": False},
+                                         {"type": "null"}]}},
+        "required": ["one"], "additionalProperties": False,
+    }  # fmt: skip
+    spec = parse_document(schema)
+    assert fs.explain(spec, {"one": {"kind": "k", "any": {"deep": [1]}}}).is_valid
