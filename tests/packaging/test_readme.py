@@ -110,6 +110,20 @@ def drawn(model: Any) -> list[Any]:
     return [ready.model.model_validate_json(written(ready, None, seed).text) for seed in range(4)]
 
 
+def test_the_cheapest_order_is_the_only_one() -> None:
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(example().split("with fs.Client")[0] + block("cheap ="), "README.md", "exec"), names)
+    assert {(found.total, len(found.lines)) for found in drawn(names["cheap"])} == {(5, 2)}
+
+
+def test_a_contradiction_names_what_the_readme_shows() -> None:
+    names: dict[str, Any] = {"__name__": "readme"}
+    declared = example().split("with fs.Client")[0].replace('eq="total"', "eq=31")
+    exec(compile(declared, "README.md", "exec"), names)
+    found = fs.report(fs.bind(names["Order"], names["today"])).error
+    assert str(found) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_amounts_are_rounded_half_up() -> None:
     bill = declared_beside_the_example("class Bill")["Bill"]
     bill(net="19.50", percent=7, vat="1.37", gross="20.87")  # 1.365
