@@ -111,14 +111,16 @@ class _Repair:
         layer, state = 0, component.start
         while layer < len(component.slots):
             slot = component.slots[layer]
-            index = near(component.values(layer, state), given.decisions.get(slot))
+            wanted = given.decisions.get(slot, given.lengths.get(slot))
+            index = near(component.values(layer, state), wanted)
             yield slot, index
             layer, state = component.step(layer, state, index)
 
     def _free_slots(self, decisions: dict[int, int], given: Placed) -> None:
         """Slots that no relation reads: as given where that is in the domain, else the first value."""
         for slot in self._unrolled.slots:
-            decisions.setdefault(slot.id, given.decisions.get(slot.id, 0))
+            wanted = given.decisions.get(slot.id, given.lengths.get(slot.id, 0))
+            decisions.setdefault(slot.id, wanted)
 
 
 def _split(keeps: Mapping[int, Keep]) -> tuple[dict[int, int], list[int]]:

@@ -28,11 +28,13 @@ class Placed:
 
     decisions: value index by slot, for slots that the record decides within their domains.
     texts: what stands in the free parts, by hole.
+    lengths: for texts that are too short or too long, the index of the nearest length, by slot.
     strays: values that the schema has no place for, and required ones that are missing.
     """
 
     decisions: dict[int, int] = field(default_factory=dict)
     texts: dict[int, JsonValue] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
     strays: list[Problem] = field(default_factory=list)
 
     @property
@@ -105,6 +107,7 @@ class _Walk:
         best, end = walks[index].placed, part.ends[index]
         self.placed.decisions |= {part.slot: index, **best.decisions, **({} if end is None else {end: 0})}
         self.placed.texts |= best.texts
+        self.placed.lengths |= best.lengths
         self.placed.strays += best.strays
 
     def _leaf(self, part: LeafPart, value: JsonValue) -> None:
@@ -127,6 +130,10 @@ class _Walk:
             self._stray(part.path, f"must have at most {hole.max_length} characters", value)
         elif part.length is not None:
             self._leaf(part.length, len(value))
+            return
+        if part.length is not None:
+            long = isinstance(value, str) and len(value) > hole.min_length
+            self.placed.lengths[part.length.slot] = len(part.length.domain) - 1 if long else 0
 
     def _list(self, part: ListPart, value: JsonValue) -> None:
         if not isinstance(value, list):

@@ -42,6 +42,13 @@ def test_the_nearest_record_keeps_texts_of_a_length_that_fits() -> None:
     assert found.record == {"limit": 6, "summary": "abcdef", "title": "abc"}
 
 
+def test_a_text_that_is_too_long_keeps_as_much_as_it_may() -> None:
+    text = {"type": "string", "minLength": 2, "maxLength": 9}
+    spec = parse_document(document(text))
+    assert fs.nearest(spec, {"t": "a much longer text"}).record == {"t": "a m"}
+    assert fs.nearest(spec, {"t": "a"}).record == {"t": "a?"}
+
+
 def test_a_text_that_a_relation_rules_out_is_explained() -> None:
     answer = fs.why_not(Page, {"limit": 4}, "summary", "abcde")
     assert answer.allowed is False
