@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast, overload
 
+from factorspec_sdk.errors import DeclarationError, Problem
 from factorspec_sdk.records.conditions import Logic
 from factorspec_sdk.records.declarations import Condition
 from factorspec_sdk.records.folds import fold, only_if
 from factorspec_sdk.records.given import SymbolicTable, member, values_of
 from factorspec_sdk.records.symbols import recorded, term_of
-from factorspec_sdk.records.terms import LogicName, absolute, combination, constant, contained, extreme
+from factorspec_sdk.records.terms import (
+    LogicName,
+    TermError,
+    absolute,
+    combination,
+    constant,
+    contained,
+    extreme,
+)
 from factorspec_sdk.records.tracing import is_symbolic, trace_of
 
 T = TypeVar("T")
@@ -226,5 +235,9 @@ def _logic(
     if any(isinstance(part, Condition) for part in parts):
         from factorspec_sdk.records.conditions import as_condition
 
-        return Logic(op, [as_condition(part, op) for part in parts], name, why, enforce=enforce)
+        try:
+            conditions = [as_condition(part, op) for part in parts]
+        except TermError as error:
+            raise DeclarationError(f"{op} is wrong", [Problem("", error.message, None, error.hint)]) from None
+        return Logic(op, conditions, name, why, enforce=enforce)
     return compute(parts)

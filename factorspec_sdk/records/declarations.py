@@ -6,7 +6,7 @@ stand inside another one (``slide``, ``implies``, ``both`` ...).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from factorspec_sdk.errors import DeclarationError, Problem, UnknownField, UnsupportedField
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.records import installing
+from factorspec_sdk.records.arguments import Told, check_texts, told_arguments
 from factorspec_sdk.records.field_paths import Misfit, Resolved, resolve
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param, ParamConst, Template
@@ -172,10 +173,11 @@ def field_term(path: FieldPath, shape: ScalarShape | None, text: str) -> Term:
     return Term({"ref": str(path)}, shape.code if shape else None, text, shape, binders=binders)
 
 
-class Declaration(ABC):
+class Declaration(metaclass=Told):
     """A relation as declared by a class decorator."""
 
     def __init__(self, name: str | None, why: str | None, *, enforce: bool) -> None:
+        check_texts({"name": name, "why": why})
         self.name = name
         self.why = why
         self.enforce = enforce
@@ -200,10 +202,11 @@ class Declaration(ABC):
         Raises:
             DeclarationError: with everything that is wrong.
         """
-        scope = Scope(model, finite)
-        built = self.build(scope)
+        scope, wrong = Scope(model, finite), f"relation {name!r} on {model.__name__} is wrong"
+        with told_arguments(wrong):
+            built = self.build(scope)
         if scope.problems or built is None:
-            raise_misfits(scope.problems, f"relation {name!r} on {model.__name__} is wrong")
+            raise_misfits(scope.problems, wrong)
         assert built is not None
         head: dict[str, Template] = {"name": name, "kind": built.pop("kind")}
         if self.why is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from factorspec_sdk.errors import DeclarationError, Problem, UnsupportedField, shown
+from factorspec_sdk.records.arguments import told_arguments
 from factorspec_sdk.records.installing import DECLARED
 from factorspec_sdk.records.methods import RelationMethod
 from factorspec_sdk.records.parameters import Template
@@ -51,7 +52,9 @@ def add(model: type[BaseModel], declaration: Declaration) -> None:
         if name in taken:
             raise _twice(model, name)
     else:
-        name = _unique(_shortened(declaration.default_name), taken | {name for name, _ in _inherited(model)})
+        with told_arguments(f"a relation on {model.__name__} is wrong"):
+            default = _shortened(declaration.default_name)
+        name = _unique(default, taken | {name for name, _ in _inherited(model)})
     setattr(model, DECLARED, ((name, declaration), *own))
     if RESOLVED in model.__dict__:
         delattr(model, RESOLVED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from factorspec_sdk.records.conditions import inline_rows, side_text
 from factorspec_sdk.records.declarations import Declaration, Scope, Side
@@ -316,8 +316,7 @@ def _look_up(scope: Scope, side: LookUp, inside: bool) -> Term | None:
 def _rows(table: Keyed | Iterable[Sequence[Constant]]) -> tuple[tuple[object, ...], ...]:
     """The rows of a table given as rows or as a mapping."""
     if not isinstance(table, Mapping):
-        assert isinstance(table, Iterable)
-        return tuple(tuple(row) for row in table)
+        return tuple(tuple(row) for row in cast("Iterable[Sequence[Constant]]", table))
     return tuple((*(key if isinstance(key, tuple) else (key,)), value) for key, value in table.items())
 
 

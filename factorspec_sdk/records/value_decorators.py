@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 
+from factorspec_sdk.records.arguments import told_arguments
 from factorspec_sdk.records.declarations import Condition, Declaration, Side
 from factorspec_sdk.records.decorators import one_comparison
 from factorspec_sdk.records.moments import Constant
@@ -175,6 +176,7 @@ def follows(
 
     ``first`` and ``last``: what the values may begin and end with, else any. Null ones are skipped.
     """
-    transitions, final = successions(after, first, last)
+    with told_arguments("follows cannot be declared so"):
+        transitions, final = successions(after, first, last)
     found = name if name is not None else f"{', '.join(paths)}: what may follow"
     return Regular(paths, transitions, "start", final, found, why, enforce=enforce)

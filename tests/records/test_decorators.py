@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, cast
 
 import pytest
 from pydantic import BaseModel, Field
@@ -338,3 +338,27 @@ def test_a_decorator_that_is_not_called_and_a_check_of_no_instance_say_so() -> N
             decorator(Invoice)  # type: ignore[arg-type]
     with pytest.raises(fs.RecordError, match="validate it first"):
         fs.check({})  # type: ignore[arg-type]
+
+
+class Shift(BaseModel):
+    days: Annotated[list[Literal["early", "late"]], Field(max_length=3)]
+
+
+ODD_ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "times": lambda: fs.cardinality("days[*]", times={"early": cast(Any, None)}),
+    "a text for two numbers": lambda: fs.cardinality("days[*]", times={"early": cast(Any, "zz")}),
+    "transitions": lambda: fs.regular("days[*]", transitions=cast(Any, "zz"), start="s", final=["s"]),
+    "values": lambda: fs.member_of("days[*]", values=cast(Any, 5)),
+    "after": lambda: fs.follows("days[*]", after={"early": cast(Any, None)}),
+    "travel": lambda: fs.no_overlap("days", start="@", duration=1, travel=cast(Any, 5)),
+    "a constant among conditions": lambda: fs.iff(cast(Any, None), fs.eq("days[0]", "days[1]")),
+    "name": lambda: fs.all_equal("days[*]", name=cast(Any, 5)),
+    "why": lambda: fs.all_equal("days[*]", why=cast(Any, object())),
+}
+
+
+@pytest.mark.parametrize("called", ODD_ARGUMENTS)
+def test_arguments_of_another_kind_are_told(called: str) -> None:
+    with pytest.raises(fs.DeclarationError) as error:
+        ODD_ARGUMENTS[called]()(type("Odd", (Shift,), {"__module__": __name__}))
+    assert error.value.problems[0].hint
