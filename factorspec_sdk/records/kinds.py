@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import index as index_of
 from typing import Literal
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
@@ -213,7 +214,7 @@ class Element(Compared):
     ) -> None:
         super().__init__(paths, comparison, name, why, enforce=enforce)
         self.index = index
-        self.start = start
+        self.start = int(index_of(start))
 
     @property
     def default_name(self) -> str:

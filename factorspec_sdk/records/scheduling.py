@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index as index_of
 from typing import Protocol, cast
 
 from factorspec_sdk.records.conditions import inline_rows, side_text
@@ -214,7 +215,7 @@ class Circuit(OverPaths):
         enforce: bool,
     ) -> None:
         super().__init__(paths, name, why, enforce=enforce)
-        self.start, self.loops = start, loops
+        self.start, self.loops = int(index_of(start)), loops
 
     @property
     def default_name(self) -> str:

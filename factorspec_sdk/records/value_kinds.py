@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, count
+from operator import index as index_of
 from typing import Literal
 
 from factorspec_sdk.fields.paths import EVERY, FieldPath
@@ -231,7 +232,7 @@ class PermutationOf(OverPaths):
         super().__init__(paths, name, why, enforce=enforce)
         self.values = values if values is None or isinstance(values, Param) else tuple(values)
         self.of = None if of is None else _paths(of)
-        self.start = start
+        self.start = int(index_of(start))
 
     @property
     def default_name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
@@ -208,3 +208,13 @@ def test_foreign_keys_and_permutations_take_parameters() -> None:
     bound.model_validate({"legs": ["b", "a"]})
     with pytest.raises(ValidationError, match="no field takes 'b'"):
         bound.model_validate({"legs": ["a"]})
+
+
+@pytest.mark.parametrize("start", [object(), 1.5, "1", None])
+def test_a_start_is_an_integer(start: Any) -> None:
+    with pytest.raises(fs.DeclarationError, match="integer"):
+        fs.permutation_of("ids[*]", start=start)
+    with pytest.raises(fs.DeclarationError, match="integer"):
+        fs.circuit("ids[*]", start=start)
+    with pytest.raises(fs.DeclarationError, match="integer"):
+        fs.element("ids[*]", index="at", start=start, eq="value")
