@@ -20,6 +20,7 @@ from tests.benchmarks.natural_plan_model import UniformModel
 from tests.benchmarks.natural_plan_summary import percentile
 from tests.benchmarks.openings import time_openings
 from tests.benchmarks.size_case import SizeCase
+from tests.benchmarks.size_cp_sat import cp_sat_judge
 
 Facts = dict[str, str | int | float | bool | list[str] | None]
 #: a spec is compiled so many times for its compile time
@@ -30,6 +31,7 @@ COMPILES = 3
 class Decoded:
     """One record: what is wrong with it, its tokens, whether its masks and its tokens were exact."""
 
+    text: str
     problems: Sequence[str]
     num_tokens: int
     exact: bool
@@ -54,6 +56,7 @@ def measure(case: SizeCase, canonical: Canonical, seed: int) -> Facts:
         "case": case.name,
         "records": len(decoded),
         "valid": sum(not one.problems for one in decoded),
+        "cp_sat": _passed(compiled, decoded),
         "exact": compiled.feasibility.exact and all(one.exact for one in decoded),
         "tiers": _tiers(compiled),
         "compile_ms": percentile(compiles_ms, 50),
@@ -70,6 +73,12 @@ def measure(case: SizeCase, canonical: Canonical, seed: int) -> Facts:
     }
 
 
+def _passed(compiled: CompiledSpec, decoded: Sequence[Decoded]) -> int | None:
+    """Records whose relations hold by CP-SAT; None where it cannot say."""
+    judge = cp_sat_judge(compiled.spec)
+    return None if judge is None else sum(judge(json.loads(one.text)) for one in decoded)
+
+
 def _compiled(document: dict[str, JsonValue], canonical: Canonical) -> tuple[CompiledSpec, Decoder]:
     compiled = compile_spec(parse_document(document))
     vocabulary = canonical.vocabulary
@@ -81,6 +90,7 @@ def _decode(case: SizeCase, decoder: Decoder, canonical: Canonical, seed: int) -
     _run(session, canonical, seed, case.token_limit)
     problems = case.check(json.loads(session.text)) if session.state == "complete" else [session.state]
     return Decoded(
+        session.text,
         [f"{case.name} seed {seed}: {problem}" for problem in problems],
         session.num_tokens,
         session.report.exact,

@@ -8,9 +8,11 @@ import pytest
 
 import factorspec_sdk as fs
 from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.wire import parse_document
 from tests.benchmarks import sizes_day_plan, sizes_enum_5000, sizes_roster
 from tests.benchmarks.invoices import RATES, check
 from tests.benchmarks.size_case import SizeCase
+from tests.benchmarks.size_cp_sat import cp_sat_judge
 from tests.benchmarks.sizes import case_named, names
 
 SELECTION: dict[str, Any] = {
@@ -90,3 +92,22 @@ def test_the_day_of_50_activities_needs_no_cp_sat_in_either_order() -> None:
     for model in (sizes_day_plan.starts_model(plan), sizes_day_plan.order_model(plan)):
         components = compile_spec(fs.spec(model)).feasibility.components
         assert [component.tier for component in components if component.tier == "cp_sat"] == []
+
+
+def test_cp_sat_tells_a_broken_record() -> None:
+    document = {
+        "type": "object",
+        "properties": {name: {"type": "integer", "minimum": 0, "maximum": 999} for name in "abc"},
+        "required": ["a", "b", "c"],
+        "additionalProperties": False,
+        "x-factorspec": {
+            "version": 1,
+            "relations": [
+                {"name": "sum", "kind": "sum", "over": ["$.a", "$.b"], "op": "eq", "value": {"ref": "$.c"}}
+            ],
+        },
+    }
+    judge = cp_sat_judge(parse_document(document))
+    assert judge is not None
+    assert judge({"a": 400, "b": 2, "c": 402})
+    assert not judge({"a": 400, "b": 2, "c": 403})

@@ -35,6 +35,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     default = os.environ.get("FACTORSPEC_SHARED", str(_ROOT.parent / "shared"))
     parser.add_argument("--shared", type=Path, default=Path(default), metavar="DIR")
     options = parser.parse_args(arguments)
+    if "llguidance" in options.engines and find_spec("llguidance") is None:
+        parser.error("llguidance is not installed: pip install llguidance, or leave it out with --engines")
     groups = [group for group in read_groups(options.shared / FOLDER) if group.cases]
     outcomes = {
         name: {group.name: judge(group, ENGINES[name]) for group in groups} for name in options.engines
