@@ -92,6 +92,9 @@ class Search:
             return IndexSet.from_mask(mask)
         kept, undecided = 0, 0
         for index in bits(mask):
+            if self.steps > limit:
+                undecided |= 1 << index
+                continue
             after = self._step(layer, state, index)
             if after is None:
                 continue

@@ -11,7 +11,7 @@ from factorspec_sdk.errors import EmptyDomain, TooLarge, Unsatisfiable
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.cp import conflict, model
 from factorspec_sdk.wire import Spec, parse_document
-from tests.graph.documents import compiled, feasible, integer, record
+from tests.graph.documents import Json, compiled, feasible, integer, record
 
 REF = {"a": {"ref": "$.a"}, "b": {"ref": "$.b"}, "c": {"ref": "$.c"}}
 
@@ -249,3 +249,14 @@ def test_a_relation_that_is_impossible_by_itself_elsewhere_is_all_that_is_named(
     with pytest.raises(Unsatisfiable) as caught:
         compiled({"a": {"enum": ["x", "y"]}, "b": {"enum": ["z"]}}, [other, member], {"t": [["x"]]})
     assert (caught.value.conflict, caught.value.minimal) == (("r1",), True)
+
+
+def test_values_whose_steps_are_dear_are_within_the_budget_too() -> None:
+    """Each value of ``a`` is decided in one step, but a mask of 800 values is tried for it."""
+    args: list[Json] = [{"ref": "$.a"}, {"ref": "$.b"}, {"ref": "$.c"}]
+    left = {"op": "mod", "args": [{"op": "add", "args": args}, {"const": 300}]}
+    relation = {"kind": "intension", "expr": {"op": "eq", "args": [left, {"const": 7}]}}
+    doc = record({name: integer(0, 800) for name in "abc"}, [relation])
+    budget = 20_000
+    (component,) = compile_spec(parse_document(doc), budget).feasibility.components
+    assert component.steps < 3 * budget
