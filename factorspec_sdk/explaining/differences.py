@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from factorspec_sdk.errors import JsonValue, shown
-from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.fields.paths import below
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ def changes_between(before: JsonValue, after: JsonValue) -> Iterator[Change]:
 def _changes(path: str, before: object, after: object) -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys([*before, *after]):
-            step = FieldPath("$", (name,)).display
-            here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
+            here = below(path, name)
             yield from _changes(here, before.get(name, _GONE), after.get(name, _GONE))
     elif isinstance(before, list) and isinstance(after, list):
         for at in range(max(len(before), len(after))):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import JsonValue, Problem, shown
 from factorspec_sdk.fields.domains import Domain
-from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.fields.paths import below
 from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.relations.unrolled import (
     FreePart,
@@ -175,8 +175,7 @@ class _Walk:
         known = {one.name for one in part.fields}
         for name in value:
             if name not in known:
-                step = FieldPath("$", (name,)).display
-                path = f"{part.path}{step if step.startswith('[') or not part.path else '.' + step}"
+                path = below(part.path, name)
                 self._stray(path, "is not a field of this record", value[name])
 
     def _stray(self, path: str, message: str, value: JsonValue) -> None:

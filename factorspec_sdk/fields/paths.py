@@ -103,6 +103,12 @@ def parse_path(text: str, roots: tuple[str, ...] = ("$",)) -> FieldPath:
     return FieldPath(root, tuple(segments))
 
 
+def below(path: str, name: str) -> str:
+    """The path, as people write it, of the field ``name`` of the object at ``path`` ("" for the root)."""
+    step = FieldPath("$", (name,)).display
+    return step if not path else path + (step if step.startswith("[") else f".{step}")
+
+
 def _segment(match: re.Match[str]) -> Segment:
     if match["name"] is not None:
         return match["name"]

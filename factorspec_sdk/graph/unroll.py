@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import EmptyDomain, Problem, TooLarge
 from factorspec_sdk.fields.domains import BranchDomain, Domain, IntRange
-from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.fields.paths import below
 from factorspec_sdk.graph.program import HoleSpec, Slot
 from factorspec_sdk.relations.unrolled import (
     FieldPart,
@@ -198,8 +198,7 @@ class _Walker:
         for prop in node.properties:
             if isinstance(prop.node, NeverNode):
                 continue
-            step = FieldPath("$", (prop.name,)).display
-            here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
+            here = below(path, prop.name)
             slot = None if prop.required else self.slot(f"{here}?", _BRANCH, presence, node.pointer)
             inside = presence if slot is None else (slot, 1)
             fields.append(FieldPart(prop.name, slot, self.part(prop.node, here, inside, nodes)))

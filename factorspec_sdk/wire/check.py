@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from factorspec_sdk.fields.decimals import is_decimal, read_decimal
 from factorspec_sdk.fields.domains import Scalar
-from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.fields.paths import below
 from factorspec_sdk.relations.checking import Verdict, check_relations
 from factorspec_sdk.relations.view import Quantity, View
 from factorspec_sdk.wire.fits import taken_branch
@@ -46,8 +46,7 @@ def _verdicts(
             yield from check_relations(node.relations, View(_typed(node, value), tables, path))
         for prop in node.properties:
             if prop.name in value:
-                step = FieldPath("$", (prop.name,)).display
-                here = f"{path}{step if step.startswith('[') or not path else '.' + step}"
+                here = below(path, prop.name)
                 yield from _verdicts(prop.node, value[prop.name], here, tables)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from factorspec_sdk.errors import JsonValue, Problem, shown
 from factorspec_sdk.explaining.placing import listed
 from factorspec_sdk.fields.domains import Domain
-from factorspec_sdk.fields.paths import FieldPath
+from factorspec_sdk.fields.paths import FieldPath, below
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.check import check_spec
@@ -104,12 +104,12 @@ def _of_object(node: ObjectNode, value: JsonValue, path: str) -> Iterator[Proble
     known = {part.name for part in node.properties}
     for name in value:
         if name not in known:
-            yield Problem(_step(path, name), "is not a field of this record", shown(value[name]))
+            yield Problem(below(path, name), "is not a field of this record", shown(value[name]))
     for part in node.properties:
         if part.name in value:
-            yield from problems_of(part.node, value[part.name], _step(path, part.name))
+            yield from problems_of(part.node, value[part.name], below(path, part.name))
         elif part.required:
-            yield Problem(_step(path, part.name), "is missing")
+            yield Problem(below(path, part.name), "is missing")
 
 
 def _of_array(node: ArrayNode, value: JsonValue, path: str) -> Iterator[Problem]:
@@ -141,8 +141,3 @@ def _by_schema(schema: dict[str, JsonValue], value: JsonValue, path: str) -> Ite
     for error in validator.iter_errors(value):
         steps = FieldPath("$", tuple(error.absolute_path)).display if error.absolute_path else ""
         yield Problem(path + (steps if steps.startswith("[") or not steps else f".{steps}"), error.message)
-
-
-def _step(path: str, name: str) -> str:
-    step = FieldPath("$", (name,)).display
-    return step if not path else path + (step if step.startswith("[") else f".{step}")
