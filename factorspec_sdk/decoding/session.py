@@ -13,13 +13,14 @@ walks the rest again; a copy shares them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from factorspec_sdk.decoding.hypotheses import NARROWED
 from factorspec_sdk.decoding.limit import TokenLimit
-from factorspec_sdk.decoding.plan import Choice, GuessPolicy, Plan
+from factorspec_sdk.decoding.plan import GuessPolicy, Plan
+from factorspec_sdk.decoding.planning import planned
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
 from factorspec_sdk.errors import BudgetSpent
@@ -117,34 +118,10 @@ class Session:
         """The tokens to run next. Does not change the session.
 
         Args:
-            width: most guessed tokens, with what is certain after them; the certain tokens in front are
-            always all
-                there. None: any number.
+            width: most tokens, certain ones included; a certain run that is longer is cut. None: any number.
             guesses: drafts tokens where the model decides; None: no guesses.
         """
-        run = self._current_run()
-        tokens = list(run.tokens[self._offset :])
-        num_certain = len(tokens)
-        certain = [True] * num_certain
-        choices: list[Choice] = []
-        while not run.complete:
-            choices.append(Choice(len(tokens) - 1, run.allowed, run.free))
-            guess = None if guesses is None else guesses([*self._tokens, *tokens], run.allowed, run.free)
-            if guess is None or guess not in run.allowed:
-                break
-            room = None if width is None else width - (len(tokens) - num_certain)
-            if room is not None and room < 1:
-                break
-            after = self._run_after(run, [*self._tokens, *tokens, guess])
-            if room is not None and 1 + len(after.tokens) > room:
-                break
-            tokens += (guess, *after.tokens)
-            certain += [False] + [True] * len(after.tokens)
-            run = after
-        parents = tuple(range(-1, len(tokens) - 1))
-        return Plan(
-            tuple(tokens), parents, tuple(certain), tuple(choices), complete=run.complete and not choices
-        )
+        return planned(self._current_run(), self._offset, self._tokens, self._run_after, width, guesses)
 
     def commit(self, token_ids: Iterable[int]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.
@@ -188,9 +165,9 @@ class Session:
             self._run = self._run_from(mark.hypotheses, self._tokens[: mark.position])
         return self._run
 
-    def _run_after(self, run: Run, tokens: list[int]) -> Run:
-        """The run after the choice of the last of ``tokens``, which follows ``run``."""
-        return self._run_from(self.decoder.opener.advance(run.after, tokens[-1]), tokens)
+    def _run_after(self, run: Run, tokens: Sequence[int], token: int) -> Run:
+        """The run behind the choice of ``token`` after ``run``, whose end follows ``tokens``."""
+        return self._run_from(self.decoder.opener.advance(run.after, token), [*tokens, token])
 
     def _run_from(self, hypotheses: Hypotheses, before: list[int]) -> Run:
         run = run_from(self.decoder.opener, hypotheses, before, self._narrowing)

@@ -98,19 +98,22 @@ def test_guesses_do_not_change_what_is_allowed(canonical: Canonical) -> None:
             width = source.choice((None, 1, 4, 16)) if not decoder.program.holes else 12
             plan = session.plan(width, guess)
             assert plan.parents == tuple(range(-1, len(plan.tokens) - 1))
-            guessed = len(plan.tokens) - plan.num_certain
-            assert width is None or guessed <= width
+            assert width is None or len(plan.tokens) <= width
             other = session.copy()
             choices = {choice.node: choice for choice in plan.choices}
             for node, token in enumerate(plan.tokens, start=-1):
                 if node in choices:
                     assert other.allowed() == choices[node].allowed
                     assert choices[node].allowed.count > 1
+                    assert choices[node].children == (node + 1,)
                 else:
                     assert list(other.allowed()) == [token]
+                assert plan.certain[node + 1] == (node not in choices)
+                assert (plan.kinds[node + 1] == "certain") == (node + 1 < plan.num_certain)
                 assert other.commit([token]) == 1
             last = len(plan.tokens) - 1
-            assert (other.state == "complete") != (last in choices)
+            cut = len(plan.tokens) == width and last not in choices
+            assert cut or (other.state == "complete") != (last in choices)
             assert plan.complete == (other.state == "complete" and not plan.choices)
             walk_on = plan.tokens or (int(source.choice(session.allowed().ids())),)
             session.commit(walk_on[: source.randint(1, len(walk_on))])

@@ -49,7 +49,7 @@ class Chain:
     """Certain runs, and behind each choice a guess with the run that it makes certain, verified in one step.
 
     Attributes:
-        width: most tokens behind the first choice: guesses and what they make certain.
+        width: most tokens of a plan: certain ones, guesses and what they make certain.
         guesses: proposes tokens at choice points.
     """
 
@@ -61,7 +61,7 @@ class Chain:
             raise ValueError(f"width must be at least 1, got {self.width!r}")
 
     def plan(self, session: Session) -> Plan:
-        """The certain run, and behind it a chain of at most ``width`` tokens."""
+        """The certain run and a chain behind it, at most ``width`` tokens together."""
         return session.plan(width=self.width, guesses=self.guesses)
 
 

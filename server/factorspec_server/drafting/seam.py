@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from factorspec_sdk.decoding import Choice, GuessPolicy, Plan, SessionState
+from factorspec_sdk.decoding import Choice, DraftKind, GuessPolicy, Plan, SessionState
 from factorspec_sdk.tokens import Allowed
 
 IntArray = NDArray[np.int32]
@@ -21,6 +21,7 @@ FloatArray = NDArray[np.float32]
 __all__ = [
     "Allowed",
     "Choice",
+    "DraftKind",
     "FloatArray",
     "GuessPolicy",
     "IntArray",
@@ -42,7 +43,7 @@ class Session(Protocol):
         """The tokens to run next. Does not change what is written.
 
         Args:
-            width: most guessed tokens, with what they make certain; None leaves it to the session.
+            width: most tokens, certain ones included; None leaves it to the session.
             guesses: proposes tokens at choice points; None plans certain tokens only.
         """
 
@@ -52,4 +53,5 @@ class Session(Protocol):
 
 def one_choice(allowed: Allowed, *, free: bool = False) -> Plan:
     """The plan of a session that knows only what may come next."""
-    return Plan(tokens=(), parents=(), certain=(), choices=(Choice(-1, allowed, free),), complete=False)
+    choices = (Choice(-1, allowed, free),)
+    return Plan(tokens=(), parents=(), certain=(), choices=choices, complete=False, kinds=())

@@ -115,9 +115,8 @@ class Row:
         node = self._choices[-1].node
         for choice, values in zip(self._choices, logits, strict=True):
             token = self._choose(choice, values)
-            guess = planned[choice.node + 1] if choice.node + 1 < len(planned) else None
-            self._counts["guessed"] += int(guess is not None)
-            if guess != token:
+            self._counts["guessed"] += len(choice.children)
+            if token not in (planned[child] for child in choice.children):
                 node, kept, drawn = choice.node, choice.node + 1, token
                 break
             self._counts["accepted"] += 1

@@ -65,7 +65,7 @@ class StalledSession(ToySession):
     """Plans nothing."""
 
     def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
-        return Plan((), (), (), (), complete=False)
+        return Plan((), (), (), (), complete=False, kinds=())
 
 
 def test_an_error_of_one_session_ends_that_request_alone() -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from factorspec_server.drafting.seam import Allowed, Choice, GuessPolicy, Plan, SessionState
+from factorspec_server.drafting.seam import Allowed, Choice, DraftKind, GuessPolicy, Plan, SessionState
 
 
 @dataclass
@@ -32,22 +32,33 @@ class ToySession:
     def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
         tokens: list[int] = []
         choices: list[Choice] = []
-        while True:
+        while width is None or len(tokens) <= width:
             prefix = (*self.written, *tokens)
             allowed = self._next(prefix)
             if not allowed:
                 break
             guess: int | None = allowed[0]
             if len(allowed) > 1:
-                choices.append(Choice(len(tokens) - 1, Allowed.of(allowed)))
-                guess = guesses(prefix, choices[-1].allowed, False) if guesses is not None else None
-            guessed = len(tokens) - choices[0].node - 1 if choices else 0
-            if guess is None or (width is not None and guessed >= width):
+                guess = guesses(prefix, Allowed.of(allowed), False) if guesses is not None else None
+                guess = None if len(tokens) == width else guess
+                children = () if guess is None else (len(tokens),)
+                choices.append(Choice(len(tokens) - 1, Allowed.of(allowed), False, children))
+            if guess is None:
                 break
             tokens.append(guess)
+        tokens = tokens[:width]
         certain = tuple(len(self._next((*self.written, *tokens[:at]))) == 1 for at in range(len(tokens)))
         parents = tuple(range(-1, len(tokens) - 1))
-        return Plan(tuple(tokens), parents, certain, tuple(choices), complete=not allowed and not choices)
+        trunk = choices[0].node + 1 if choices else len(tokens)
+        kinds: list[DraftKind] = ["certain" if at < trunk else "branch" for at in range(len(tokens))]
+        return Plan(
+            tuple(tokens),
+            parents,
+            certain,
+            tuple(choices),
+            complete=not self._next((*self.written, *tokens)) and not choices,
+            kinds=tuple(kinds),
+        )
 
     def commit(self, token_ids: Sequence[int]) -> None:
         for token_id in token_ids:
