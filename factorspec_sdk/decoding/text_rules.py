@@ -7,7 +7,7 @@ whole JSON values by XGrammar (``grammars.py``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.tokens import Vocabulary
@@ -77,20 +77,20 @@ class TextRules(ABC):
         key = (prefix, endings)
         known = self._first.get(key)
         if known is None:
-            pairs = self._tokens.beginning_with(prefix)
-            known = frozenset(token_id for data, token_id in pairs if self._may_begin(data, endings))
+            begun = self._tokens.spelled_on(prefix, self.start(), self.walk)
+            going_on = (token_id for data, token_id in begun if self.may_go_on(self.start(), data))
+            known = frozenset((*going_on, *self._closing_at_once(prefix, endings)))
             if len(self._first) >= _MAX_FIRST:
                 self._first.clear()
             self._first[key] = known
         return known
 
-    def _may_begin(self, data: bytes, endings: Sequence[bytes]) -> bool:
+    def _closing_at_once(self, prefix: bytes, endings: Sequence[bytes]) -> Iterator[int]:
+        """Tokens of ``prefix``, a whole text and one of the endings."""
         start = self.start()
-        if self.may_go_on(start, data):
-            return True
         for ending in endings:
-            if data.endswith(ending):
-                end = self.walk(start, data[: len(data) - len(ending)])
-                if end is not None and self.complete(end):
-                    return True
-        return False
+            for data, token_id in self._tokens.ending_with(ending):
+                if data.startswith(prefix):
+                    end = self.walk(start, data[len(prefix) :])
+                    if end is not None and self.complete(end):
+                        yield token_id

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from factorspec_sdk.tokens import Vocabulary
 
 _MAX_KEPT = 1 << 10
+StateT = TypeVar("StateT")
 
 
 class TokenBytes:
@@ -50,6 +52,35 @@ class TokenBytes:
             if len(data) > len(prefix):
                 found.append((data[len(prefix) :], token_id))
         return found
+
+    def spelled_on(
+        self, prefix: bytes, state: StateT, walk: Callable[[StateT, bytes], StateT | None]
+    ) -> Iterator[tuple[bytes, int]]:
+        """Those of ``beginning_with(prefix)`` whose bytes behind it ``walk`` takes from ``state``. Not kept.
+
+        ``walk`` is asked once for each beginning that tokens share, so what no text begins with costs little
+        however many tokens do: O(beginnings that are taken).
+        """
+        table = self.sorted_bytes
+        size, last = len(prefix), bisect_left(table, (prefix + b"\xff" * self.longest, len(table)))
+        pending = [(bisect_left(table, (prefix,)), last, size, state)]
+        while pending:
+            at, end, depth, state = pending.pop()
+            while at < end:
+                data, token_id = table[at]
+                if len(data) == depth:
+                    if depth > size:
+                        yield data[size:], token_id
+                    at += 1
+                    continue
+                behind = bisect_left(table, (data[: depth + 1] + b"\xff" * self.longest, len(table)), at, end)
+                is_only = behind == at + 1
+                after = walk(state, data[depth:] if is_only else data[depth : depth + 1])
+                if after is not None and is_only:
+                    yield data[size:], token_id
+                elif after is not None:
+                    pending.append((at, behind, depth + 1, after))
+                at = behind
 
     def ending_with(self, ending: bytes) -> Sequence[tuple[bytes, int]]:
         """What tokens that end with ``ending`` (not empty) hold before it, with their ids."""
