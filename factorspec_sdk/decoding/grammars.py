@@ -77,6 +77,7 @@ class GrammarRules(TextRules):
         super().__init__(vocabulary)
         self._vocabulary = vocabulary
         self._in_value = spec.kind == "json"
+        self.quoted = not self._in_value
         self._least, self._most = spec.min_length, spec.max_length
         self._masks = StringMasks.of(vocabulary, in_value=self._in_value)
         matcher = _matcher(spec, vocabulary)
@@ -112,6 +113,12 @@ class GrammarRules(TextRules):
         if not matcher.accept_string(data):
             return None
         return GrammarState(string, matcher, (state, data) if self._ways is not None else None)
+
+    def after(self, state: object, token: int) -> GrammarState | None:
+        """The state after a token that lies wholly inside the text."""
+        data = self.bytes_of(token)
+        after = self.walk(state, data) if data else None
+        return after if after is not None and self._masks.may_end_in(after.string.mode) else None
 
     def may_go_on(self, state: object, data: bytes) -> bool:
         """True if a token with these bytes may be written and lies wholly inside the text."""

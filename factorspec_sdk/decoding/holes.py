@@ -36,7 +36,7 @@ from factorspec_sdk.decoding.text_places import HolePlace, TextPlace
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import Feasibility, State
 from factorspec_sdk.graph.program import Branch, Hole, Length, Literal
-from factorspec_sdk.tokens import NOTHING_HELD, Canonical
+from factorspec_sdk.tokens import NOTHING_HELD, Allowed, Canonical
 from factorspec_sdk.tokens.masks import Row
 
 _MAX_ENDINGS = 1 << 10
@@ -66,14 +66,38 @@ class HoleStep(NamedTuple):
             return place.first_ids(self.prefix)
         return place.closing_ids(self.text)
 
+    def allowed(self) -> Allowed:
+        """``row`` and ``ids`` together. Shared: do not change."""
+        return Allowed.of(self.ids()) if self.prefix else self.place.allowed(self.text)
+
+    def on(self, token: int) -> HoleStep | None:
+        """The step after a token that lies wholly inside the text; itself where that changes nothing."""
+        after = None if self.prefix else self.place.rules.after(self.text, token)
+        if after is None:
+            return None
+        return self if after is self.text else HoleStep(self.place, b"", after)
+
     def advance(self, token: int) -> Iterator[Hypothesis | Opening]:
         """The text goes on, or it is closed."""
-        place = self.place
-        data = place.rules.bytes_of(token)
+        if self.prefix:
+            yield from self._begin(token)
+            return
+        on = self.on(token)
+        if on is not None:
+            yield on
+        if on is None or not self.place.rules.quoted:
+            data = self.place.rules.bytes_of(token)
+            if data:
+                yield from self.place.closed(self.text, data)
+
+    def _begin(self, token: int) -> Iterator[Hypothesis | Opening]:
+        """The prefix is written, and the text begun or written whole."""
+        place, rules = self.place, self.place.rules
+        data = rules.bytes_of(token)
         if not data.startswith(self.prefix) or len(data) == len(self.prefix):
             return
         data = data[len(self.prefix) :]
-        after = place.rules.walk(self.text, data) if place.rules.may_go_on(self.text, data) else None
+        after = rules.walk(self.text, data) if rules.may_go_on(self.text, data) else None
         if after is not None:
             yield HoleStep(place, b"", after)
         yield from place.closed(self.text, data)

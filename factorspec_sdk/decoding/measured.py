@@ -26,10 +26,11 @@ from factorspec_sdk.decoding.text_rules import TextState
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility, State
 from factorspec_sdk.graph.program import Length
-from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 
 Sure = Callable[[Opening], int]
+_MAX_KEPT = 16
 
 
 class MeasuredPlace(TextPlace):
@@ -62,6 +63,7 @@ class MeasuredPlace(TextPlace):
         self._endings: dict[int, Endings] = {}
         self._sures: dict[int, dict[bytes, int]] = {}
         self._rests: dict[int, int] = {}
+        self._allowed: dict[TextState, Allowed] = {}
         self._first: dict[bytes, frozenset[int]] = {}
 
     def endings(self, length: int) -> Endings:
@@ -73,6 +75,16 @@ class MeasuredPlace(TextPlace):
                 after = self._feasibility.assign(self.state, self._node.slot, index)
                 known = self._find_endings(after, self._node.next)
             self._endings[length] = known
+        return known
+
+    def allowed(self, text: TextState) -> Allowed:
+        """Tokens by which a text goes on, and ``closing_ids``."""
+        known = self._allowed.get(text)
+        if known is None:
+            known = Allowed.from_row(self.rules.row(text), self.closing_ids(text))
+            if len(self._allowed) >= _MAX_KEPT:
+                self._allowed.clear()
+            self._allowed[text] = known
         return known
 
     def closing_ids(self, text: TextState) -> Sequence[int]:

@@ -63,6 +63,12 @@ class PieceRules(TextRules):
         piece = self._pieces.after(state.piece, data)
         return None if piece is None else PieceState(piece, string)
 
+    def after(self, state: TextState, token: int) -> TextState | None:
+        """The state after a token that lies wholly inside the text."""
+        data = self.bytes_of(token)
+        after = self.walk(state, data) if data else None
+        return after if isinstance(after, PieceState) and self._masks.may_end_in(after.string.mode) else None
+
     def may_go_on(self, state: TextState, data: bytes) -> bool:
         """True if a token with these bytes may be written and lies wholly inside the text."""
         after = self.walk(state, data)

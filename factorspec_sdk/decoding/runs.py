@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, RowWalk
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.tokens import Allowed
@@ -52,6 +53,8 @@ def is_complete(hypotheses: Hypotheses) -> bool:
 
 def allowed_tokens(hypotheses: Hypotheses) -> Allowed:
     """All tokens by which some hypothesis goes on."""
+    if len(hypotheses) == 1 and isinstance(hypotheses[0], HoleStep):
+        return hypotheses[0].allowed()
     ids: set[int] = set()
     rows: list[Row] = []
     for hypothesis in hypotheses:

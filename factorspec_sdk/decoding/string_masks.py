@@ -1,11 +1,13 @@
 """Masks of text in JSON strings for one vocabulary.
 
 All tokens are walked through the automaton at once, column by column of their bytes, the first time that a
-mode is met (30 ms for 50,000 tokens). A mask is then a comparison of whole arrays, and kept.
+mode is met (10 ms for 150,000 tokens). A mask is then a comparison of whole arrays, and kept; going on by a
+token is a look-up in one array.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -26,23 +28,32 @@ from factorspec_sdk.decoding.json_strings import (
     walk,
 )
 from factorspec_sdk.decoding.token_bytes import TokenBytes
-from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 
 _MAX_ROWS = 512
+_MAX_ALLOWED = 256
+
+#: how ``codes`` are made up; a code is unlike any of a token that stays inside
+MODE_SHIFT = 5
+_MODE_BITS = (1 << MODE_SHIFT) - 1
+REFUSED = 0xFFFF
 
 
 class _Walked(NamedTuple):
-    """All ordinary tokens walked from one mode; only those that stay inside the string.
+    """All tokens walked from one mode.
 
-    ids, begun, end, finish_cost: (n,) int32 each: token, characters that it begins, mode after it, bytes of
-    ``finish`` then. ``longest``: the largest of ``begun``.
+    Attributes:
+        codes: for each id ``begun << 5 | end``: the characters that it begins and the mode after it, or
+            ``REFUSED`` where it does not stay inside the string.
+        begun: (logit_width,) uint16: the former; larger than any number of characters where refused.
+        finish_cost: (logit_width,) uint8: bytes of ``finish`` after it.
+        longest: the largest number of characters begun.
     """
 
-    ids: NDArray[np.int32]
-    begun: NDArray[np.int32]
-    end: NDArray[np.int32]
-    finish_cost: NDArray[np.int32]
+    codes: array[int]
+    begun: NDArray[np.uint16]
+    finish_cost: NDArray[np.uint8]
     longest: int
 
 
@@ -52,19 +63,23 @@ class StringMasks:
     def __init__(self, vocabulary: Vocabulary, in_value: bool) -> None:
         """Use ``of``."""
         self.in_value = in_value
+        self._width = vocabulary.logit_width
         self._row_words = vocabulary.row_words
         self._tokens = TokenBytes.of(vocabulary)
-        ids = sorted(vocabulary.text_ids, key=lambda i: -len(vocabulary.token_bytes(i)))
-        lengths = np.array([len(vocabulary.token_bytes(i)) for i in ids], dtype=np.int64)
-        self._ids = np.array(ids, dtype=np.int32)
-        self._flat = np.frombuffer(b"".join(vocabulary.token_bytes(i) for i in ids), dtype=np.uint8)
-        self._starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) if len(ids) else lengths
-        self._lengths = lengths
-        single = {vocabulary.token_bytes(i) for i in ids if len(vocabulary.token_bytes(i)) == 1}
+        table = vocabulary.all_bytes
+        texts = [table[i] for i in vocabulary.text_ids]
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        order = np.argsort(-lengths, kind="stable")
+        self._ids = np.array(vocabulary.text_ids, dtype=np.int64)[order]
+        self._flat = np.frombuffer(b"".join(texts), dtype=np.uint8)
+        self._starts = (np.cumsum(lengths) - lengths)[order]
+        self._lengths = lengths[order]
+        single = {data for data in texts if len(data) == 1}
         # Without a token for each continuation byte a split character might have no end.
         self._may_split = all(bytes([byte]) in single for byte in range(0x80, 0xC0))
         self._modes: dict[int, _Walked] = {}
         self._rows: dict[tuple[int, int, int, int], Row] = {}
+        self._allowed: dict[tuple[int, int, int, tuple[bytes, ...]], Allowed] = {}
         self._closing_by_begun: dict[tuple[int, bytes], dict[int, list[int]]] = {}
         self._closing: dict[tuple[int, bytes], tuple[tuple[int, int], ...]] = {}
 
@@ -72,6 +87,10 @@ class StringMasks:
     def of(vocabulary: Vocabulary, *, in_value: bool = False) -> StringMasks:
         """The masks of a vocabulary; ``in_value``: for whole JSON values. Made once."""
         return _masks(vocabulary, in_value)
+
+    def codes(self, mode: int) -> array[int]:
+        """For each id what it does from a mode: ``begun << 5 | end``, or ``REFUSED``. Do not change."""
+        return self._walked(mode).codes
 
     def row(
         self, mode: int, most_begun: int | None, most_finish: int = LONGEST_FINISH, least_begun: int = 0
@@ -89,14 +108,42 @@ class StringMasks:
         key = (mode, most, most_finish, least_begun)
         row = self._rows.get(key)
         if row is None:
-            fits = (
-                (walked.begun <= most) & (walked.begun >= least_begun) & (walked.finish_cost <= most_finish)
-            )
-            row = packed(walked.ids[fits], self._row_words)
+            fits = walked.begun <= most
+            if least_begun > 0:
+                fits &= walked.begun >= least_begun
+            if most_finish < LONGEST_FINISH:
+                fits &= walked.finish_cost.view(np.int8) <= most_finish
+            row = _packed(fits, self._row_words)
             if len(self._rows) >= _MAX_ROWS:
                 self._rows.clear()
             self._rows[key] = row
         return row
+
+    def allowed(
+        self, mode: int, most_begun: int | None, least_begun: int, endings: tuple[bytes, ...]
+    ) -> Allowed:
+        """Tokens that stay inside the string, and those that hold its rest and then one of ``endings``. Kept.
+
+        Args:
+            mode: the mode before the token.
+            most_begun: characters that may still begin; None: any number.
+            least_begun: characters that must begin before the string ends.
+            endings: what follows a text.
+        """
+        longest = max(self._walked(mode).longest, self.longest_closing)
+        most = longest if most_begun is None else min(most_begun, longest)
+        key = (mode, most, min(max(least_begun, 0), longest + 1), endings)
+        known = self._allowed.get(key)
+        if known is None:
+            fits = self._walked(mode).begun <= most
+            for ending in endings:
+                pairs = self.closing(mode, ending)
+                fits[[token_id for token_id, begun in pairs if least_begun <= begun <= most]] = True
+            known = Allowed.from_row(_packed(fits, self._row_words))
+            if len(self._allowed) >= _MAX_ALLOWED:
+                self._allowed.clear()
+            self._allowed[key] = known
+        return known
 
     def may_end_in(self, mode: int) -> bool:
         """True if a token may leave the text in this mode."""
@@ -141,10 +188,10 @@ class StringMasks:
 
     def strides(self, mode: int) -> tuple[tuple[int, int], ...]:
         """By number of characters a token that begins so many and leaves none unfinished: (number, id)."""
-        walked = self._walked(mode)
-        plain = walked.end == PLAIN
-        pairs = zip(walked.begun[plain].tolist(), walked.ids[plain].tolist(), strict=True)
-        return tuple(sorted(dict(pairs).items()))
+        codes = np.frombuffer(self.codes(mode), dtype=np.uint16)
+        plain = np.flatnonzero((codes & _MODE_BITS) == PLAIN)
+        begun, at = np.unique(codes[plain] >> MODE_SHIFT, return_index=True)
+        return tuple(zip(begun.tolist(), plain[at].tolist(), strict=True))
 
     def _walked(self, mode: int) -> _Walked:
         known = self._modes.get(mode)
@@ -156,27 +203,41 @@ class StringMasks:
         """All tokens at once: tokens are sorted by length, so those with a byte in a column are a prefix."""
         table = transitions(self.in_value)
         modes = np.full(len(self._ids), mode, dtype=np.int16)
-        begun = np.zeros(len(self._ids), dtype=np.int32)
+        begun = np.zeros(len(self._ids), dtype=np.uint16)
+        alive = np.arange(len(self._ids))
         for column in range(int(self._lengths[0]) if len(self._ids) else 0):
-            active = int(np.searchsorted(-self._lengths, -column, "left"))
-            before = modes[:active]
-            after = table[before, self._flat[self._starts[:active] + column]]
-            begun[:active] += (before == PLAIN) & (after != STOP)
-            modes[:active] = after
+            alive = alive[: np.searchsorted(alive, np.searchsorted(-self._lengths, -column, "left"))]
+            before = modes[alive]
+            after = table[before, self._flat[self._starts[alive] + column]]
+            begun[alive] += (before == PLAIN) & (after != STOP)
+            modes[alive] = after
+            alive = alive[after != STOP]
         kept = modes != STOP
         if not self._may_split:
             kept &= (modes < C1) | (modes == OUTSIDE)
-        costs = np.array([len(finish(m)) for m in range(NUM_MODES)], dtype=np.int32)
-        end = modes[kept].astype(np.int32)
-        longest = int(begun[kept].max(initial=0))
-        return _Walked(self._ids[kept], begun[kept], end, costs[end], longest)
+        ids, begun, end = self._ids[kept], begun[kept], modes[kept].astype(np.uint16)
+        assert begun.max(initial=0) < REFUSED >> MODE_SHIFT, "a token has more characters than a code holds"
+        codes = np.full(self._width, REFUSED, dtype=np.uint16)
+        codes[ids] = begun << MODE_SHIFT | end
+        costs = np.zeros(self._width, dtype=np.uint8)
+        costs[ids] = np.array([len(finish(m)) for m in range(NUM_MODES)], dtype=np.uint8)[end]
+        numbers = (codes >> MODE_SHIFT).astype(np.uint16, copy=False)
+        return _Walked(array("H", codes.tobytes()), numbers, costs, int(begun.max(initial=0)))
+
+
+def _packed(fits: NDArray[np.bool_], row_words: int) -> Row:
+    """(row_words,) int32: the packed row of the ids for which ``fits`` holds."""
+    row = np.zeros(row_words, dtype="<i4")
+    packed_bits = np.packbits(fits, bitorder="little")
+    row.view(np.uint8)[: len(packed_bits)] = packed_bits
+    return row.astype(np.int32, copy=False)
 
 
 def packed(ids: NDArray[np.int32], row_words: int) -> Row:
     """(row_words,) int32: the packed row of some ids."""
-    bits = np.zeros(row_words * 32, dtype=np.uint8)
-    bits[ids] = 1
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
+    bits = np.zeros(row_words * 32, dtype=np.bool_)
+    bits[ids] = True
+    return _packed(bits, row_words)
 
 
 @lru_cache(maxsize=16)

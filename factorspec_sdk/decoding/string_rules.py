@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 
-from factorspec_sdk.decoding.json_strings import LONGEST_FINISH, PLAIN, StringState, finish, walk
-from factorspec_sdk.decoding.string_masks import StringMasks
+from factorspec_sdk.decoding.json_strings import LONGEST_FINISH, NUM_MODES, PLAIN, StringState, finish, walk
+from factorspec_sdk.decoding.string_masks import MODE_SHIFT, REFUSED, StringMasks
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
-from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.decoding.token_bytes import TokenBytes
+from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
+
+_MAX_KNOWN = 64
 
 
 class StringRules(TextRules):
@@ -21,6 +25,12 @@ class StringRules(TextRules):
         self._masks = StringMasks.of(vocabulary)
         self._least = least
         self._most = most
+        #: with so many characters left the limit leaves no token out
+        self._far = TokenBytes.of(vocabulary).longest
+        #: of a text without a limit, the state in each mode once it is long enough
+        self._ample = [StringState(mode, least) for mode in range(NUM_MODES)]
+        self._codes: dict[int, array[int]] = {}
+        self._known: dict[tuple[int, tuple[bytes, ...]], Allowed] = {}
 
     @staticmethod
     def of(vocabulary: Vocabulary, least: int, most: int | None) -> StringRules:
@@ -29,13 +39,33 @@ class StringRules(TextRules):
 
     def start(self) -> TextState:
         """Before the first byte."""
-        return StringState()
+        return self._ample[PLAIN] if self._most is None and not self._least else StringState()
 
     def walk(self, state: TextState, data: bytes) -> TextState | None:
         """The state after some bytes, or None."""
         assert isinstance(state, StringState)
         after = walk(state, data)
-        return None if after is None or (self._most is not None and after.length > self._most) else after
+        return None if after is None else self._at(after.mode, after.length)
+
+    def after(self, state: TextState, token: int) -> TextState | None:
+        """The state after a token that lies wholly inside the text: one look-up."""
+        assert isinstance(state, StringState)
+        mode, length = state
+        codes = self._codes.get(mode)
+        if codes is None:
+            codes = self._codes[mode] = self._masks.codes(mode)
+        code = codes[token] if 0 <= token < len(codes) else REFUSED
+        if code == REFUSED:
+            return None
+        begun = code >> MODE_SHIFT
+        return self._at(code - (begun << MODE_SHIFT), length + begun)
+
+    def _at(self, mode: int, length: int) -> TextState | None:
+        """The state, unless it is too long. Where nothing is too long, only missing characters count."""
+        most = self._most
+        if most is None:
+            return StringState(mode, length) if length < self._least else self._ample[mode]
+        return StringState(mode, length) if length <= most else None
 
     def may_go_on(self, state: TextState, data: bytes) -> bool:
         """True if a token with these bytes may be written and lies wholly inside the text."""
@@ -51,6 +81,21 @@ class StringRules(TextRules):
         """The tokens that lie wholly inside the text."""
         assert isinstance(state, StringState)
         return self._masks.row(state.mode, self._left(state))
+
+    def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:
+        """The tokens of ``row`` and ``closing``."""
+        assert isinstance(state, StringState)
+        mode, length = state
+        if length >= self._least and (self._most is None or self._most - length >= self._far):
+            key = (mode, endings)
+            known = self._known.get(key)
+            if known is None:
+                known = self._masks.allowed(mode, None, 0, endings)
+                if len(self._known) >= _MAX_KNOWN:
+                    self._known.clear()
+                self._known[key] = known
+            return known
+        return self._masks.allowed(mode, self._left(state), self._missing(state), endings)
 
     def closing(self, state: TextState, ending: bytes) -> Sequence[int]:
         """The tokens that hold the rest of a text and then exactly ``ending``."""

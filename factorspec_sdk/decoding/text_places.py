@@ -9,6 +9,7 @@ from typing import NamedTuple
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import State
+from factorspec_sdk.tokens import Allowed
 
 #: beginnings of what follows a text, each with the places that they lead to
 Endings = dict[bytes, list[Opening]]
@@ -46,6 +47,10 @@ class TextPlace(ABC):
         self._find_endings = find_endings
 
     @abstractmethod
+    def allowed(self, text: TextState) -> Allowed:
+        """Tokens by which a text goes on, and ``closing_ids``. Shared: do not change."""
+
+    @abstractmethod
     def closing_ids(self, text: TextState) -> Sequence[int]:
         """Tokens that hold the rest of a text and an ending."""
 
@@ -63,6 +68,7 @@ class HolePlace(TextPlace):
 
     closing: ClosingCosts | None = None
     _endings: Endings | None = None
+    _sorted: tuple[bytes, ...] | None = None
 
     @property
     def endings(self) -> Endings:
@@ -70,6 +76,12 @@ class HolePlace(TextPlace):
         if self._endings is None:
             self._endings = self._find_endings(self.state, self.behind)
         return self._endings
+
+    def allowed(self, text: TextState) -> Allowed:
+        """Tokens by which a text goes on, and ``closing_ids``."""
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self.endings))
+        return self.rules.allowed(text, self._sorted)
 
     def closing_ids(self, text: TextState) -> Sequence[int]:
         """Tokens that hold the rest of a text and an ending."""

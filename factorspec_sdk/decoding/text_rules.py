@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 
 from factorspec_sdk.decoding.token_bytes import TokenBytes
-from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 
 TextState = Hashable
@@ -18,7 +18,13 @@ _MAX_FIRST = 256
 
 
 class TextRules(ABC):
-    """The texts of one hole. States are immutable; made once for a vocabulary and shared."""
+    """The texts of one hole. States are immutable; made once for a vocabulary and shared.
+
+    Attributes:
+        quoted: the text ends at a quote; so a token that lies wholly inside does not close it.
+    """
+
+    quoted: bool = True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokens = TokenBytes.of(vocabulary)
@@ -31,6 +37,10 @@ class TextRules(ABC):
     @abstractmethod
     def walk(self, state: TextState, data: bytes) -> TextState | None:
         """The state after some bytes, or None if no text goes on so."""
+
+    @abstractmethod
+    def after(self, state: TextState, token: int) -> TextState | None:
+        """The state after a token that lies wholly inside the text; None if it may not be written there."""
 
     @abstractmethod
     def may_go_on(self, state: TextState, data: bytes) -> bool:
@@ -47,6 +57,11 @@ class TextRules(ABC):
     @abstractmethod
     def closing(self, state: TextState, ending: bytes) -> Sequence[int]:
         """The tokens that hold the rest of a text and then exactly ``ending``."""
+
+    def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:
+        """The tokens of ``row``, and of ``closing`` for each of the endings. Shared: do not change."""
+        closing = {token for ending in endings for token in self.closing(state, ending)}
+        return Allowed.from_row(self.row(state), closing)
 
     @abstractmethod
     def finish_cost(self, state: TextState) -> int:
