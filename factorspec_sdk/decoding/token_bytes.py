@@ -28,7 +28,7 @@ class TokenBytes:
         self.vocabulary = vocabulary
         self.ids = frozenset(vocabulary.text_ids)
         table = vocabulary.all_bytes
-        self.sorted_bytes = sorted((table[i], i) for i in vocabulary.text_ids)
+        self.sorted_bytes = [(table[i], i) for i in vocabulary.sorted_ids]
         self.longest = max((len(data) for data, _ in self.sorted_bytes), default=1)
         self._by_byte: dict[int, list[tuple[bytes, int]]] = {}
         self._ending: dict[bytes, tuple[tuple[bytes, int], ...]] = {}

@@ -49,7 +49,9 @@ class Canonical:
         self._added = tuple(token.content for token in vocabulary.definition.added)
         family = self.cuts.family
         self._split = None if family is None else family.split
-        check(self)
+        if not vocabulary.is_checked:
+            check(self)
+            vocabulary.mark_checked()
 
     def encode_piece(self, text: str) -> tuple[int, ...]:
         """The tokens of a text that begins and ends at a cut (or at an end of the whole text).
@@ -98,7 +100,7 @@ class Canonical:
     @cached_property
     def _sorted_bytes(self) -> Sequence[bytes]:
         table = self.vocabulary.all_bytes
-        return sorted({table[token_id] for token_id in self.vocabulary.text_ids})
+        return [table[token_id] for token_id in self.vocabulary.sorted_ids]
 
     def _words_of(self, text: str) -> list[str] | None:
         """The pre-tokens of a text, or None where only the tokenizer itself can tell."""

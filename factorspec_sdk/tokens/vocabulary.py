@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +18,7 @@ from factorspec_sdk.errors import EngineError, MissingExtra, ModelNotFound, Prob
 from factorspec_sdk.tokens.alphabet import from_alphabet, to_alphabet
 from factorspec_sdk.tokens.definition import Definition, problems_of
 from factorspec_sdk.tokens.escaping import Escaper
+from factorspec_sdk.tokens.prepared import Prepared, PreparedFiles, outline_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -38,6 +40,7 @@ class Vocabulary:
         hash: SHA-256 (hex) of the definition, the logit width and the end ids.
         logit_width: columns of the model's logits; ids without a token lie in it.
         end_ids: ids that end a completion, in the given order.
+        is_checked: it has passed its self-check, now or in an earlier process (``cache``).
         added_ids: ids of added tokens, special or not. They are no part of values or of free text.
         special_ids: those of ``added_ids`` that the tokenizer calls special.
     """
@@ -49,27 +52,34 @@ class Vocabulary:
         logit_width: int | None = None,
         end_ids: Iterable[int] = (),
         name: str = "tokenizer",
+        cache: str | Path | None = None,
+        source: bytes | None = None,
     ) -> None:
-        text = tokenizer.to_str()
-        raw = json.loads(text)
-        if raw.get("truncation") is not None or raw.get("padding") is not None:
-            tokenizer = type(tokenizer).from_str(text)
+        """``source``: the bytes that the tokenizer was read from; the rest as for ``from_tokenizer``."""
+        self.name = name
+        files = None if cache is None else PreparedFiles(Path(cache))
+        self._entry = None if files is None else files.entry(source or tokenizer.to_str().encode())
+        prepared = None if self._entry is None else self._entry.read()
+        self.is_checked = prepared is not None
+        if prepared is None:
+            prepared = self._prepare(tokenizer.to_str())
+        if tokenizer.truncation is not None or tokenizer.padding is not None:
+            tokenizer = type(tokenizer).from_str(tokenizer.to_str())
             tokenizer.no_truncation()
             tokenizer.no_padding()
-        self.name = name
         self.tokenizer = tokenizer
-        self.definition = Definition.read(raw)
+        self._prepared = prepared
+        self.definition = Definition.read(prepared.definition)
         self.end_ids = tuple(end_ids)
         self.added_ids = frozenset(token.id for token in self.definition.added)
         self.special_ids = frozenset(token.id for token in self.definition.added if token.special)
-        self._refuse(problems_of(self.definition))
-        self._bytes = self._read_bytes(raw["model"]["vocab"])
+        self._bytes = list(prepared.table)
         num_ids = len(self._bytes)
         self.logit_width = num_ids if logit_width is None else logit_width
         self._refuse(self._width_problems(num_ids))
         self._bytes.extend([b""] * (self.logit_width - num_ids))
-        seed = f"{self.logit_width} {self.end_ids} ".encode() + text.encode()
-        self.hash = hashlib.sha256(seed).hexdigest()
+        seed = f"{self.logit_width} {self.end_ids} {prepared.hash}"
+        self.hash = hashlib.sha256(seed.encode()).hexdigest()
         self._escaper = Escaper(self.definition, tokenizer, self._missing_bytes())
 
     @classmethod
@@ -80,6 +90,7 @@ class Vocabulary:
         end_ids: Iterable[int] = (),
         *,
         name: str = "tokenizer",
+        cache: str | Path | None = None,
     ) -> Vocabulary:
         """The vocabulary of a ``tokenizers.Tokenizer``.
 
@@ -88,11 +99,13 @@ class Vocabulary:
             logit_width: columns of the model's logits, at least the number of ids; None: the number of ids.
             end_ids: ids that end a completion.
             name: what errors call it.
+            cache: a directory for what is worked out of a tokenizer (``prepared.py``); None: nothing is kept
+                on disk.
 
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
-        return cls(tokenizer, logit_width=logit_width, end_ids=end_ids, name=name)
+        return cls(tokenizer, logit_width=logit_width, end_ids=end_ids, name=name, cache=cache)
 
     @classmethod
     def from_file(
@@ -102,8 +115,9 @@ class Vocabulary:
         end_ids: Iterable[int] = (),
         *,
         name: str | None = None,
+        cache: str | Path | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a ``tokenizer.json``.
+        """The vocabulary of a ``tokenizer.json``. Arguments as for ``from_tokenizer``.
 
         Raises:
             MissingExtra: the package ``tokenizers`` is not installed.
@@ -118,7 +132,15 @@ class Vocabulary:
             ) from error
         if not Path(path).is_file():
             raise ModelNotFound(f"no tokenizer file {path!r}")
-        return cls(Tokenizer.from_file(path), logit_width=logit_width, end_ids=end_ids, name=name or path)
+        source = Path(path).read_bytes()
+        return cls(
+            Tokenizer.from_buffer(source),
+            logit_width=logit_width,
+            end_ids=end_ids,
+            name=name or path,
+            cache=cache,
+            source=source,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.hash == other.hash
@@ -138,6 +160,19 @@ class Vocabulary:
     def text_ids(self) -> tuple[int, ...]:
         """Ids that may be part of text: neither added tokens nor columns without a token. Ascending."""
         return tuple(i for i, data in enumerate(self._bytes) if data and i not in self.added_ids)
+
+    @cached_property
+    def sorted_ids(self) -> Sequence[int]:
+        """``text_ids`` in the order of their bytes, those of equal bytes ascending. Do not change."""
+        if self._prepared.order is not None:
+            return self._prepared.order
+        return sorted(self.text_ids, key=self._bytes.__getitem__)
+
+    def mark_checked(self) -> None:
+        """The self-check has been passed; that is kept on disk where there is a cache."""
+        self.is_checked = True
+        if self._entry is not None:
+            self._entry.write(replace(self._prepared, order=self.sorted_ids))
 
     @property
     def all_bytes(self) -> Sequence[bytes]:
@@ -175,8 +210,16 @@ class Vocabulary:
         """A JSON text of the same value that the tokenizer takes literally. See ``Escaper``."""
         return self._escaper.escape(json_text)
 
-    def _read_bytes(self, vocab: dict[str, int]) -> list[bytes]:
-        added = {token.id: token.content for token in self.definition.added}
+    def _prepare(self, text: str) -> Prepared:
+        """What the definition comes to, worked out anew."""
+        raw = json.loads(text)
+        definition = Definition.read(raw)
+        self._refuse(problems_of(definition))
+        table = self._read_bytes(raw["model"]["vocab"], definition)
+        return Prepared(hashlib.sha256(text.encode()).hexdigest(), outline_of(raw), table)
+
+    def _read_bytes(self, vocab: dict[str, int], definition: Definition) -> list[bytes]:
+        added = {token.id: token.content for token in definition.added}
         table = [b""] * (1 + max([*vocab.values(), *added]))
         broken: list[str] = []
         for token, token_id in vocab.items():

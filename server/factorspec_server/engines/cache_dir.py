@@ -1,4 +1,4 @@
-"""Where converted models are kept."""
+"""Where converted models (``models``) and prepared vocabularies (``vocabularies``) are kept."""
 
 from __future__ import annotations
 

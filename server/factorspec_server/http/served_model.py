@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from factorspec_sdk.tokens import Canonical, Vocabulary
+from factorspec_server.engines.cache_dir import cache_dir
 from factorspec_server.engines.scheduler import EngineThread
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ class ServedModel:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
         vocabulary = Vocabulary.from_tokenizer(
-            model.chat.backend, model.logit_width, model.chat.end_ids, name=model.name
+            model.chat.backend,
+            model.logit_width,
+            model.chat.end_ids,
+            name=model.name,
+            cache=cache_dir() / "vocabularies",
         )
         engine = EngineThread(model, max_batch=max_batch)
         return cls(engine, model.chat, Canonical(vocabulary), tuple(aliases))
