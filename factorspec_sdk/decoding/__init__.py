@@ -1,7 +1,7 @@
 """Where the factor graph, JSON text and the vocabulary meet: decoder, session and plan, the engines' seam."""
 
 from factorspec_sdk.decoding.decoder import Decoder
-from factorspec_sdk.decoding.plan import Choice, DraftKind, GuessPolicy, Plan
+from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Position, Shape
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.session import OnBudget, Session, SessionState
 
@@ -9,11 +9,14 @@ __all__ = [
     "Choice",
     "Decoder",
     "DraftKind",
+    "Guess",
     "GuessPolicy",
     "OnBudget",
     "Origin",
     "Plan",
+    "Position",
     "Report",
     "Session",
     "SessionState",
+    "Shape",
 ]

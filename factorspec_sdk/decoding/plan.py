@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from factorspec_sdk.tokens import Allowed
 
@@ -77,11 +77,61 @@ class Plan:
         return next((at for at, kind in enumerate(self.kinds) if kind != "certain"), len(self.kinds))
 
 
+class Guess(NamedTuple):
+    """A token that may be drafted where the model decides.
+
+    Attributes:
+        token: one of the allowed ones.
+        weight: the estimated chance that the model takes it there, 0 to 1; those of a position's guesses need
+            not add up to 1, and are never made to.
+        kind: what is guessed.
+        note: whatever the policy wants to find in ``Position.note`` behind this guess.
+    """
+
+    token: int
+    weight: float
+    kind: DraftKind = "branch"
+    note: object = None
+
+
+class Position(Protocol):
+    """A place of a plan where the model decides, as a policy sees it."""
+
+    @property
+    def allowed(self) -> Allowed:
+        """The tokens that may come."""
+
+    @property
+    def free(self) -> bool:
+        """Some of them are free text."""
+
+    @property
+    def note(self) -> object:
+        """The note of the last guess before this place; None in front of the first."""
+
+    def tokens(self) -> Sequence[int]:
+        """All of the record's tokens before this place. O(tokens) when first asked."""
+
+    def run(self, token: int) -> Sequence[int] | None:
+        """What is certain behind an allowed token; None if a budget ends there. Kept."""
+
+
 class GuessPolicy(Protocol):
     """Proposes what the model may choose. Never changes what is written, only how fast (P3)."""
 
-    def __call__(self, tokens: Sequence[int], allowed: Allowed, free: bool, /) -> int | None:
-        """A token of ``allowed`` to draft after ``tokens`` (all of the record so far), or None to stop.
+    def __call__(self, position: Position, /) -> Sequence[Guess]:
+        """The tokens to draft there, if there is room for them; none: nothing is drafted behind.
 
-        A token that is not allowed counts as None.
+        Tokens that are not allowed, or come twice, are left out.
+        """
+
+
+class Shape(Protocol):
+    """Decides how large a plan is worth being."""
+
+    def __call__(self, chances: Sequence[float], /) -> int:
+        """How many of the first nodes are kept.
+
+        Args:
+            chances: for each node that there is room for, the estimated chance that it stands; descending.
         """

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from factorspec_sdk.decoding.hypotheses import NARROWED
 from factorspec_sdk.decoding.limit import TokenLimit
-from factorspec_sdk.decoding.plan import GuessPolicy, Plan
-from factorspec_sdk.decoding.planning import planned
+from factorspec_sdk.decoding.plan import GuessPolicy, Plan, Shape
+from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
 from factorspec_sdk.errors import BudgetSpent
@@ -114,14 +115,21 @@ class Session:
             return Allowed.of((run.tokens[self._offset],))
         return run.allowed
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
         """The tokens to run next. Does not change the session.
 
         Args:
             width: most tokens, certain ones included; a certain run that is longer is cut. None: any number.
             guesses: drafts tokens where the model decides; None: no guesses.
+            shape: decides how many of the guessed ones are worth running; None: as many as there is room for.
         """
-        return planned(self._current_run(), self._offset, self._tokens, self._run_after, width, guesses)
+        run = self._current_run()
+        if guesses is None:
+            return certain_plan(run, self._offset, width)
+        run_after = partial(Session._run_after, self._aside())
+        return guessed_plan((run, self._offset), self._tokens, run_after, guesses, width=width, shape=shape)
 
     def commit(self, token_ids: Iterable[int]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.
@@ -157,6 +165,14 @@ class Session:
         vars(twin).update(_tokens=[*self._tokens], _origins=[*self._origins], _marks=[*self._marks])
         if self._narrowing is not None:
             vars(twin).update(_narrowing=copy(self._narrowing))
+        return twin
+
+    def _aside(self) -> Session:
+        """The session, for looking at what may never be written: a token limit keeps notes of what it met."""
+        if self._narrowing is None:
+            return self
+        twin = copy(self)
+        vars(twin).update(_narrowing=copy(self._narrowing))
         return twin
 
     def _current_run(self) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -13,7 +12,7 @@ from factorspec_sdk.errors import TooLarge
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
 from factorspec_sdk.graph.program import Branch, End, Literal, Program, Slot, Value
 from factorspec_sdk.testing import vocabulary_like
-from factorspec_sdk.tokens import Allowed, Canonical
+from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import FreeFeasibility, random_spec
 from tests.decoding.test_holes import list_program, note_program, walk
 
@@ -83,40 +82,6 @@ def test_a_token_that_is_not_allowed_refuses(canonical: Canonical) -> None:
     session.rollback(0)
     assert session.copy().state == "open"
     assert session.commit([*certain, wrong]) <= len(certain) + 1
-
-
-def test_guesses_do_not_change_what_is_allowed(canonical: Canonical) -> None:
-    """Along a plan with guesses, each choice is the one that a session without guesses meets there."""
-    source = random.Random(5)
-
-    def guess(tokens: Sequence[int], allowed: Allowed, free: bool) -> int | None:
-        return None if source.random() < 0.2 else int(source.choice(allowed.ids()))
-
-    for decoder in decoders(canonical, 12):
-        session = decoder.session()
-        while session.state == "open":
-            width = source.choice((None, 1, 4, 16)) if not decoder.program.holes else 12
-            plan = session.plan(width, guess)
-            assert plan.parents == tuple(range(-1, len(plan.tokens) - 1))
-            assert width is None or len(plan.tokens) <= width
-            other = session.copy()
-            choices = {choice.node: choice for choice in plan.choices}
-            for node, token in enumerate(plan.tokens, start=-1):
-                if node in choices:
-                    assert other.allowed() == choices[node].allowed
-                    assert choices[node].allowed.count > 1
-                    assert choices[node].children == (node + 1,)
-                else:
-                    assert list(other.allowed()) == [token]
-                assert plan.certain[node + 1] == (node not in choices)
-                assert (plan.kinds[node + 1] == "certain") == (node + 1 < plan.num_certain)
-                assert other.commit([token]) == 1
-            last = len(plan.tokens) - 1
-            cut = len(plan.tokens) == width and last not in choices
-            assert cut or (other.state == "complete") != (last in choices)
-            assert plan.complete == (other.state == "complete" and not plan.choices)
-            walk_on = plan.tokens or (int(source.choice(session.allowed().ids())),)
-            session.commit(walk_on[: source.randint(1, len(walk_on))])
 
 
 def test_report_counts_origins(canonical: Canonical) -> None:

@@ -10,7 +10,16 @@ from factorspec_server.drafting.policy import (
     drafting_policy,
     lowest_allowed,
 )
-from factorspec_server.drafting.seam import Allowed, Choice, GuessPolicy, Plan, Session, SessionState
+from factorspec_server.drafting.seam import (
+    Allowed,
+    Choice,
+    Guess,
+    GuessPolicy,
+    Plan,
+    Position,
+    Session,
+    SessionState,
+)
 
 __all__ = [
     "DEFAULT_CHAIN_WIDTH",
@@ -19,10 +28,12 @@ __all__ = [
     "Chain",
     "Choice",
     "DraftingPolicy",
+    "Guess",
     "GuessPolicy",
     "Off",
     "Plan",
     "PolicyName",
+    "Position",
     "Session",
     "SessionState",
     "drafting_policy",

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from factorspec_server.drafting.seam import Allowed, GuessPolicy, Plan, Session, one_choice
+from factorspec_server.drafting.seam import Allowed, Guess, GuessPolicy, Plan, Position, Session, one_choice
 
 PolicyName = Literal["off", "certain", "chain"]
 
 DEFAULT_CHAIN_WIDTH = 16
 
 
-def lowest_allowed(tokens: Sequence[int], allowed: Allowed, free: bool, /) -> int | None:
+def lowest_allowed(position: Position, /) -> Sequence[Guess]:
     """Guess the lowest allowed token; none in free text, where that is hardly ever right."""
-    return None if free else int(allowed.ids()[0])
+    return () if position.free else (Guess(int(position.allowed.ids()[0]), 1.0),)
 
 
 @dataclass(frozen=True, slots=True)

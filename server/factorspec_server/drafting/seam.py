@@ -12,7 +12,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from factorspec_sdk.decoding import Choice, DraftKind, GuessPolicy, Plan, SessionState
+from factorspec_sdk.decoding import (
+    Choice,
+    DraftKind,
+    Guess,
+    GuessPolicy,
+    Plan,
+    Position,
+    SessionState,
+    Shape,
+)
 from factorspec_sdk.tokens import Allowed
 
 IntArray = NDArray[np.int32]
@@ -23,11 +32,14 @@ __all__ = [
     "Choice",
     "DraftKind",
     "FloatArray",
+    "Guess",
     "GuessPolicy",
     "IntArray",
     "Plan",
+    "Position",
     "Session",
     "SessionState",
+    "Shape",
     "one_choice",
 ]
 
@@ -39,12 +51,15 @@ class Session(Protocol):
     def state(self) -> SessionState:
         """``open`` while tokens are missing, then ``complete`` or ``refused``."""
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
         """The tokens to run next. Does not change what is written.
 
         Args:
             width: most tokens, certain ones included; None leaves it to the session.
             guesses: proposes tokens at choice points; None plans certain tokens only.
+            shape: decides how many of the guessed ones are worth running; None keeps all.
         """
 
     def commit(self, token_ids: Sequence[int], /) -> object:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from factorspec_sdk.tokens import Allowed
-from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, one_choice
+from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, Shape, one_choice
 from factorspec_server.engines.seam import Model
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
@@ -94,7 +94,9 @@ class ChatSession:
         """``complete`` after an end token or a stop string."""
         return "complete" if self._ended or self._stream.stopped else "open"
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
         """One choice among all tokens; there is nothing to draft."""
         return self._plan
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from factorspec_sdk.errors import DocumentError, MissingExtra
 from factorspec_sdk.tokens import Allowed, Vocabulary
-from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, one_choice
+from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, Shape, one_choice
 
 _CACHE_BYTES = 64 << 20
 
@@ -87,7 +87,9 @@ class SyntaxSession:
         """The text committed so far."""
         return self._vocabulary.decode(self._tokens, errors="replace")
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
         """One choice among the tokens that the grammar allows next. Does not change the session."""
         self._row.fill(-1)  # XGrammar leaves the row alone where all tokens are allowed
         self._matcher.fill_next_token_bitmask(self._row)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from factorspec_sdk.testing.scripted_model import ScriptedBatch, ScriptedModel
 from factorspec_server.drafting import Chain, Off
-from factorspec_server.drafting.seam import GuessPolicy, Plan
+from factorspec_server.drafting.seam import GuessPolicy, Plan, Shape
 from factorspec_server.engines import (
     Commit,
     ContextTooLong,
@@ -64,7 +64,9 @@ class FailingSession(ToySession):
 class StalledSession(ToySession):
     """Plans nothing."""
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
         return Plan((), (), (), (), complete=False, kinds=())
 
 

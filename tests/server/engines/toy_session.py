@@ -6,7 +6,21 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from factorspec_server.drafting.seam import Allowed, Choice, DraftKind, GuessPolicy, Plan, SessionState
+from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
+from factorspec_server.drafting.seam import Allowed, Guess, GuessPolicy, Plan, Position, SessionState, Shape
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """Tokens that only one token can follow each, and what may come after them."""
+
+    tokens: tuple[int, ...]
+    allowed: Allowed
+    free: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return not self.allowed.count
 
 
 @dataclass
@@ -29,36 +43,22 @@ class ToySession:
         }
         return sorted(found)
 
-    def plan(self, width: int | None = None, guesses: GuessPolicy | None = None) -> Plan:
-        tokens: list[int] = []
-        choices: list[Choice] = []
-        while width is None or len(tokens) <= width:
-            prefix = (*self.written, *tokens)
-            allowed = self._next(prefix)
-            if not allowed:
-                break
-            guess: int | None = allowed[0]
-            if len(allowed) > 1:
-                guess = guesses(prefix, Allowed.of(allowed), False) if guesses is not None else None
-                guess = None if len(tokens) == width else guess
-                children = () if guess is None else (len(tokens),)
-                choices.append(Choice(len(tokens) - 1, Allowed.of(allowed), False, children))
-            if guess is None:
-                break
-            tokens.append(guess)
-        tokens = tokens[:width]
-        certain = tuple(len(self._next((*self.written, *tokens[:at]))) == 1 for at in range(len(tokens)))
-        parents = tuple(range(-1, len(tokens) - 1))
-        trunk = choices[0].node + 1 if choices else len(tokens)
-        kinds: list[DraftKind] = ["certain" if at < trunk else "branch" for at in range(len(tokens))]
-        return Plan(
-            tuple(tokens),
-            parents,
-            certain,
-            tuple(choices),
-            complete=not self._next((*self.written, *tokens)) and not choices,
-            kinds=tuple(kinds),
-        )
+    def _run(self, prefix: tuple[int, ...]) -> ToyRun:
+        at = prefix
+        while len(allowed := self._next(at)) == 1:
+            at = (*at, allowed[0])
+        return ToyRun(at[len(prefix) :], Allowed.of(allowed))
+
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
+        def run_after(run: ToyRun, tokens: Sequence[int], token: int) -> ToyRun:
+            return self._run((*tokens, token))
+
+        run = self._run(self.written)
+        if guesses is None:
+            return certain_plan(run, 0, width)
+        return guessed_plan((run, 0), self.written, run_after, guesses, width=width, shape=shape)
 
     def commit(self, token_ids: Sequence[int]) -> None:
         for token_id in token_ids:
@@ -66,9 +66,9 @@ class ToySession:
             self.written = (*self.written, token_id)
 
 
-def highest_allowed(tokens: Sequence[int], allowed: Allowed, free: bool, /) -> int | None:
+def highest_allowed(position: Position, /) -> Sequence[Guess]:
     """Guess the highest allowed token."""
-    return int(allowed.ids()[-1])
+    return (Guess(int(position.allowed.ids()[-1]), 1.0),)
 
 
 def random_alternatives(seed: int, *, width: int = 64, count: int = 24) -> tuple[tuple[int, ...], ...]:
