@@ -26,6 +26,11 @@ CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
     r"|\s+(?!\S)|\s+"
 )
+# As newer releases of tiktoken have it: white space at the end of a text is one pre-token.
+CL100K_TO_END = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s+\z|\s*[\r\n]"
+    r"|\s+(?!\S)|\s+"
+)
 _O200K_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 O200K = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _O200K_END + "|"
@@ -45,6 +50,7 @@ _ASCII_CLASSES = (
     (r"[^\s\p{L}\p{N}]", r"[^\sA-Za-z\x010-9\x04]"),
     (r"\p{L}", r"[A-Za-z\x01]"),
     (r"\p{N}", r"[0-9]"),
+    (r"\z", r"\Z"),
 )
 
 
@@ -97,7 +103,14 @@ def _pattern_of(stages: Sequence[Mapping[str, Any]]) -> str | None:
 
 @cache
 def _names() -> Mapping[str, str]:
-    return {GPT2: "gpt2", QWEN: "qwen", LLAMA3: "llama3", CL100K: "cl100k", O200K: "o200k"}
+    return {
+        GPT2: "gpt2",
+        QWEN: "qwen",
+        LLAMA3: "llama3",
+        CL100K: "cl100k",
+        CL100K_TO_END: "cl100k_to_end",
+        O200K: "o200k",
+    }
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from factorspec_sdk.tokens.alphabet import from_alphabet, to_alphabet
 from factorspec_sdk.tokens.definition import Definition, problems_of
 from factorspec_sdk.tokens.escaping import Escaper
 from factorspec_sdk.tokens.prepared import Prepared, PreparedFiles, outline_of
+from factorspec_sdk.tokens.ranks import Encoding, Ranks, twin_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -124,12 +125,9 @@ class Vocabulary:
             ModelNotFound: there is no such file.
             EngineError: as for ``from_tokenizer``.
         """
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise MissingExtra(
-                "tokenizers is not installed; run: pip install 'factorspec[tokens]'"
-            ) from error
+        _require_tokenizers()
+        from tokenizers import Tokenizer
+
         if not Path(path).is_file():
             raise ModelNotFound(f"no tokenizer file {path!r}")
         source = Path(path).read_bytes()
@@ -141,6 +139,36 @@ class Vocabulary:
             cache=cache,
             source=source,
         )
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        source: Encoding | Ranks | str | Path,
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        logit_width: int | None = None,
+        end_ids: Iterable[int] = (),
+        name: str | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a tiktoken encoding. Its tokens are those of tiktoken for every text.
+
+        Args:
+            source: a ``tiktoken.Encoding``, the ranks (bytes to id), or the path of a ``.tiktoken`` file.
+            pattern: the expression that splits text; of an encoding, its own.
+            special_tokens: id of each; of an encoding, its own.
+            logit_width: columns of the model's logits, at least the number of ids; None: the number of ids.
+            end_ids: ids that end a completion.
+            name: what errors call it.
+
+        Raises:
+            MissingExtra: the package ``tokenizers`` is not installed.
+            ModelNotFound: there is no such file.
+            EngineError: the ranks are broken, or the pattern is none that is known.
+        """
+        _require_tokenizers()
+        tokenizer, own_name = twin_of(source, pattern, special_tokens)
+        return cls(tokenizer, logit_width=logit_width, end_ids=end_ids, name=name or own_name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.hash == other.hash
@@ -260,3 +288,10 @@ class Vocabulary:
     def _refuse(self, problems: list[Problem]) -> None:
         if problems:
             raise EngineError(f"tokenizer {self.name!r} is not supported", problems)
+
+
+def _require_tokenizers() -> None:
+    try:
+        import tokenizers  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("tokenizers is not installed; run: pip install 'factorspec[tokens]'") from error
