@@ -3,6 +3,7 @@
 from factorspec_sdk.decoding.decoder import Decoder
 from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Position, Shape
 from factorspec_sdk.decoding.report import Origin, Report
+from factorspec_sdk.decoding.row_filling import fill_rows
 from factorspec_sdk.decoding.session import OnBudget, Session, SessionState
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "Session",
     "SessionState",
     "Shape",
+    "fill_rows",
 ]

@@ -11,6 +11,7 @@ from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.errors import TokenLimitTooSmall
@@ -19,6 +20,8 @@ from factorspec_sdk.graph.program import Program
 from factorspec_sdk.tokens import NOTHING_HELD, Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
+#: about what the runs may take that a decoder remembers, in bytes
+MAX_RUN_BYTES = 1 << 20
 _STEPS_FOR_A_MESSAGE = 2_000
 # Records with more decisions are not searched for a message: the search would not end.
 _SLOTS_FOR_A_MESSAGE = 100
@@ -35,6 +38,7 @@ class Decoder:
         vocabulary: the model's tokens.
         canonical: the tokens' encoding, piece by piece.
         opener: makes hypotheses.
+        runs: what sessions have worked out, for those that come after them.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Decoder:
         *,
         canonical: Canonical | None = None,
         max_hypotheses: int = _MAX_HYPOTHESES,
+        max_run_bytes: int = MAX_RUN_BYTES,
     ) -> None:
         """Cheap, but for ``canonical``: give one per vocabulary.
 
@@ -55,6 +60,7 @@ class Decoder:
             canonical: of the same vocabulary; made if None.
             max_hypotheses: readings of the written tokens that are kept; beyond it masks are subsets
                 (``Report.exact``).
+            max_run_bytes: about what the runs may take that sessions share; 0: they share none.
 
         Raises:
             TooLarge: a decision has too many candidates.
@@ -68,6 +74,7 @@ class Decoder:
         self.opener = Opener(self.layout, feasibility, self.canonical, max_hypotheses)
         self.opener.check()
         self.start = self.opener.start()
+        self.runs = RunTree(self.opener, self.start, max_run_bytes)
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 
     def session(self, token_limit: int | None = None, *, on_budget: OnBudget = "narrow") -> Session:
@@ -90,13 +97,13 @@ class Decoder:
         start = Opening(self.feasibility.start(), self.program.start, NOTHING_HELD)
         # Whatever is chosen fits, or some choice does; the second takes longer to find out.
         if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
-            return TokenLimit(self.opener, self.bounds, token_limit)
+            return TokenLimit(self.opener, self.bounds, self.runs, token_limit)
         if self.bounds.least(start) > token_limit:
             raise self._too_small(start, token_limit)
         found = shortest(self.opener, self.bounds, self.start, token_limit)
         if found.tokens is None:
             raise self._too_small(start, token_limit)
-        return TokenLimit(self.opener, self.bounds, token_limit, found.tokens)
+        return TokenLimit(self.opener, self.bounds, self.runs, token_limit, witness=found.tokens)
 
     def shortest(self, max_steps: int = 4_000) -> int | None:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""

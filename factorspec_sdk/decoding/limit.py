@@ -19,7 +19,8 @@ from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, 
 from factorspec_sdk.decoding.json_strings import LONGEST_FINISH
 from factorspec_sdk.decoding.measured import MeasuredPlace
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.runs import Hypotheses, allowed_tokens, union_of
+from factorspec_sdk.decoding.run_tree import RunTree
+from factorspec_sdk.decoding.runs import Hypotheses, Run, allowed_tokens, union_of
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.text_places import ClosingCosts, HolePlace, TextPlace
 from factorspec_sdk.errors import Problem, TooLarge
@@ -38,25 +39,66 @@ class TokenLimit:
     """
 
     def __init__(
-        self, opener: Opener, bounds: Bounds, limit: int, witness: tuple[int, ...] | None = None
+        self,
+        opener: Opener,
+        bounds: Bounds,
+        runs: RunTree,
+        limit: int,
+        *,
+        witness: tuple[int, ...] | None = None,
     ) -> None:
         """``witness``: all tokens of a record that fits; needed where the bounds do not show one."""
         self._opener = opener
         self._bounds = bounds
+        self._runs = runs
         self._limit = limit
         self._witness = witness
         start = opener.layout.program.start
         self.ample = bounds.costs.most(opener.feasibility.start(), start)
         self.near_limit = False
 
-    def allowed(self, hypotheses: Hypotheses, tokens: Sequence[int]) -> Allowed | None:
-        """The tokens after which the record still fits; None if no token is left out.
+    def limited(self, run: Run, before: Sequence[int]) -> Run:
+        """What the limit leaves of a run of the tree that begins after the tokens ``before``.
+
+        The run itself where nothing is left out. Where one token is left at its end, what is certain goes on.
 
         Raises:
             TooLarge: a budget left out everything that fits.
         """
+        tokens = run.tokens
+        while not run.complete:
+            kept = None
+            if not self.leaves_all(run, self._limit - len(before) - len(tokens)):
+                kept = self._allowed(run.after, (*before, *tokens))
+            if kept is None:
+                kept = run.allowed
+            elif kept.count == 1:
+                token = int(kept.ids()[0])
+                run = self._runs.after(run, token)
+                tokens = (*tokens, token, *run.tokens)
+                continue
+            if kept is run.allowed and tokens is run.tokens:
+                return run
+            return Run(tokens, run.after, kept, run.free, complete=False, shared=run)
+        return run if tokens is run.tokens else Run(tokens, run.after, run.allowed, False, True, shared=run)
+
+    def leaves_all(self, run: Run, left: int) -> bool:
+        """True if surely no token is left out at the end of a run, with ``left`` tokens to go. Cheap."""
+        ample = run.ample
+        if ample is None:
+            needed = [self._needed(hypothesis) for hypothesis in run.after]
+            ample = run.ample = min(self.ample, max(needed, default=0))
+        return left >= ample
+
+    def leaves_all_text(self, run: Run, step: HoleStep, num_tokens: int) -> bool:
+        """True if surely no token is left out where a text stands that began behind a run. Cheap."""
+        left = self._limit - num_tokens
+        return self.leaves_all(run, left) or self._leaves_all(step, left)
+
+    def _allowed(self, hypotheses: Hypotheses, tokens: Sequence[int]) -> Allowed | None:
+        """The tokens after which the record still fits; None if no token is left out."""
         left = self._limit - len(tokens)
-        if left >= self.ample or all(self._leaves_all(hypothesis, left) for hypothesis in hypotheses):
+        if all(self._leaves_all(hypothesis, left) for hypothesis in hypotheses):
             return None
         kept = self._kept(hypotheses, left)
         if not kept.count:
@@ -76,19 +118,31 @@ class TokenLimit:
 
     def _leaves_all(self, hypothesis: Hypothesis, left: int) -> bool:
         """True if any token of the hypothesis surely leaves room for a record with short texts. Cheap."""
-        if isinstance(hypothesis, RowWalk):
-            return left >= self._bounds.brief(hypothesis.source.at) - hypothesis.depth
-        if isinstance(hypothesis, NumberStep):
-            return left >= self._bounds.brief(hypothesis.source.at)
         if isinstance(hypothesis, Lead):
             return self._leaves_all(hypothesis.then, left - len(hypothesis.tokens))
-        if isinstance(hypothesis, HoleStep):
+        if isinstance(hypothesis, HoleStep) and isinstance(hypothesis.place, HolePlace):
             brief = self._brief(hypothesis.place)
-            # After the next token: the text's end, a token that closes it, and what comes behind.
-            if isinstance(hypothesis.place, MeasuredPlace):  # ``brief`` is enough for the longest text
-                return left > brief and left - 2 - brief >= LONGEST_FINISH
             return left > brief and hypothesis.place.rules.leaves_all(hypothesis.text, left - 2 - brief)
-        return True
+        return left >= self._needed(hypothesis)
+
+    def _needed(self, hypothesis: Hypothesis) -> int:
+        """With so many tokens left ``_leaves_all`` is sure to hold, here and later in the same text;
+        ``UNBOUNDED`` where no such number is known.
+        """
+        if isinstance(hypothesis, RowWalk):
+            return self._bounds.brief(hypothesis.source.at) - hypothesis.depth
+        if isinstance(hypothesis, NumberStep):
+            return self._bounds.brief(hypothesis.source.at)
+        if isinstance(hypothesis, Lead):
+            return len(hypothesis.tokens) + self._needed(hypothesis.then)
+        if not isinstance(hypothesis, HoleStep):
+            return 0
+        # After the next token: the text's end, a token that closes it, and what comes behind.
+        behind = 2 + self._brief(hypothesis.place)
+        if isinstance(hypothesis.place, MeasuredPlace):  # ``brief`` is enough for the longest text
+            return behind + LONGEST_FINISH
+        needed = hypothesis.place.rules.needed(hypothesis.text)
+        return UNBOUNDED if needed is None else behind + needed
 
     def _brief(self, place: TextPlace) -> int:
         if place.brief is None and isinstance(place, MeasuredPlace):

@@ -108,9 +108,12 @@ class PieceRules(TextRules):
 
     def leaves_all(self, state: TextState, num_tokens: int) -> bool:
         """True if ``row_within`` is ``row``; said only where that is plain."""
+        return num_tokens >= self.needed(state)
+
+    def needed(self, state: TextState) -> int:
+        """Enough for the characters that are missing; later states miss no more."""
         assert isinstance(state, PieceState)
-        missing = max(0, self._least - state.string.length)
-        return num_tokens >= _LONGEST_CHARACTER * (missing + 1)
+        return _LONGEST_CHARACTER * (max(0, self._least - state.string.length) + 1)
 
     def strides(self, state: TextState) -> Sequence[int]:
         """Tokens worth trying for a short text, while characters are missing or one is unfinished."""

@@ -1,14 +1,14 @@
-"""Masks and certain runs of a set of hypotheses."""
+"""Certain runs, and the masks of a set of hypotheses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, RowWalk
 from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.plan import Plan
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
 
@@ -16,39 +16,46 @@ Hypotheses = tuple[Hypothesis, ...]
 _NO_TOKENS = Allowed.of(())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
-    """A certain run and what comes after it.
+    """A certain run and what comes after it. Shared by sessions; immutable but for what is remembered.
 
     Attributes:
         tokens: the certain tokens, up to the first position where the model decides, or to the end of the
-        record.
+            record.
         after: the hypotheses there; ``DONE`` if the record is complete.
         allowed: the tokens allowed there; none if it is complete.
         free: free text may go on there.
+        complete: the record is complete after the run.
+        text: the text that may go on there, where it is all there is and a token either goes on with it or
+            closes it.
+        shared: the run whose end is the same, without a token limit; None: this one.
+        children: remembered runs, by the token chosen after this one (``run_tree.py``).
+        ample: remembered: with so many tokens left after the run no limit leaves out anything there.
+        plan: remembered: what a session at the beginning of the run plans without guesses.
     """
 
-    tokens: Sequence[int]
+    tokens: tuple[int, ...]
     after: Hypotheses
     allowed: Allowed
     free: bool
+    complete: bool
+    text: HoleStep | None = None
+    shared: Run | None = None
+    children: dict[int, Run] = field(default_factory=dict)
+    ample: int | None = None
+    plan: Plan | None = None
 
     @property
-    def complete(self) -> bool:
-        """True if the record is complete after the run."""
-        return is_complete(self.after)
+    def num_bytes(self) -> int:
+        """About the memory that the run takes by itself, in bytes: tables and free texts' rows are shared."""
+        ids = 0 if self.free else self.allowed.count
+        return _BYTES + _BYTES_OF_TOKEN * len(self.tokens) + _BYTES_OF_ID * ids + _BYTES * len(self.after)
 
 
-class Narrowing(Protocol):
-    """Leaves out tokens, by position (the token limit)."""
-
-    def allowed(self, hypotheses: Hypotheses, tokens: Sequence[int]) -> Allowed | None:
-        """The allowed tokens after ``tokens``, all tokens of the record so far; None if none is left out."""
-
-
-def is_complete(hypotheses: Hypotheses) -> bool:
-    """True if the record is complete."""
-    return bool(hypotheses) and hypotheses[0] is DONE
+_BYTES = 1024
+_BYTES_OF_TOKEN = 48
+_BYTES_OF_ID = 64
 
 
 def allowed_tokens(hypotheses: Hypotheses) -> Allowed:
@@ -75,15 +82,13 @@ def union_of(ids: set[int], rows: Sequence[Row]) -> Allowed:
     return Allowed.from_row(whole, ids)
 
 
-def run_from(
-    opener: Opener, hypotheses: Hypotheses, before: Sequence[int], narrowing: Narrowing | None
-) -> Run:
-    """The certain run from here, after the tokens ``before``. Does not change anything.
+def run_from(opener: Opener, hypotheses: Hypotheses) -> Run:
+    """The certain run from here. Does not change anything.
 
     While all that is left is in one table, the tokens that its rows share are taken at once.
     """
     tokens: list[int] = []
-    while not is_complete(hypotheses):
+    while not (hypotheses and hypotheses[0] is DONE):
         if len(hypotheses) == 1 and isinstance(hypotheses[0], RowWalk):
             walk = hypotheses[0]
             shared = walk.shared()
@@ -91,12 +96,23 @@ def run_from(
                 tokens += shared
                 hypotheses = opener.close([walk._replace(depth=walk.depth + len(shared))])
                 continue
-        allowed = None if narrowing is None else narrowing.allowed(hypotheses, [*before, *tokens])
-        if allowed is None:
-            allowed = allowed_tokens(hypotheses)
+        allowed = allowed_tokens(hypotheses)
         if allowed.count != 1:
-            return Run(tokens, hypotheses, allowed, any(hypothesis.free for hypothesis in hypotheses))
+            free = any(hypothesis.free for hypothesis in hypotheses)
+            return Run(tuple(tokens), hypotheses, allowed, free, complete=False, text=_only_text(hypotheses))
         token = int(allowed.ids()[0])
         tokens.append(token)
         hypotheses = opener.advance(hypotheses, token)
-    return Run(tokens, hypotheses, _NO_TOKENS, free=False)
+    return Run(tuple(tokens), hypotheses, _NO_TOKENS, free=False, complete=True)
+
+
+def run_in_text(step: HoleStep) -> Run:
+    """The empty run where a text stands."""
+    return Run((), (step,), step.allowed(), free=True, complete=False)
+
+
+def _only_text(hypotheses: Hypotheses) -> HoleStep | None:
+    if len(hypotheses) != 1 or not isinstance(hypotheses[0], HoleStep):
+        return None
+    step = hypotheses[0]
+    return step if step.place.rules.quoted and not step.prefix else None

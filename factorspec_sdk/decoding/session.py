@@ -1,31 +1,37 @@
 """The state of one request in the token layer: all that an engine sees.
 
-A session is always inside or at the end of a certain run, since runs are what it walks in::
+A session stands inside or at the end of a certain run, since runs are what it walks in, or in a free text
+behind one::
 
     mark        mark              mark
     |           |                 |
-    c c c c  *  c c c c c c c  *  c c c c        c certain, * chosen or free
+    c c c c  *  c c c c c c c  *  c c c t t t t        c certain, * chosen, t text
                         ^ committed up to here: run of the last mark, offset 4
 
-The marks (position, hypotheses) are kept, hypotheses are immutable: rollback goes to the mark before and
-walks the rest again; a copy shares them.
+The runs are those of the decoder's tree, worked out once for all sessions; only near a token limit a session
+has some of its own. Runs are immutable and the marks (position, run) are kept: rollback goes to the mark
+before and walks the rest again; a copy shares them. In text a session goes from step to step and leaves a
+mark now and then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
+from itertools import repeat, takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import NARROWED
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.plan import GuessPolicy, Plan, Shape
 from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
 from factorspec_sdk.decoding.report import Origin, Report
-from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
+from factorspec_sdk.decoding.runs import Run, run_in_text
 from factorspec_sdk.errors import BudgetSpent
 from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens.masks import Row, check_rows
 
 if TYPE_CHECKING:
     from factorspec_sdk.decoding.decoder import Decoder
@@ -35,9 +41,16 @@ SessionState = Literal["open", "complete", "refused"]
 OnBudget = Literal["narrow", "abort"]
 
 
+#: tokens of text between two marks
+_TEXT_PER_MARK = 64
+
+
 class _Mark(NamedTuple):
+    """A run that begins at ``position``; with a step, a text behind the run that stands there."""
+
     position: int
-    hypotheses: Hypotheses
+    run: Run
+    step: HoleStep | None = None
 
 
 class Session:
@@ -62,10 +75,16 @@ class Session:
         self.on_budget = on_budget
         self._narrowing = narrowing
         self._tokens: list[int] = []
-        self._origins: list[Origin] = []
-        self._marks = [_Mark(0, decoder.start)]
-        self._offset = 0
+        self._marks: list[_Mark] = []
+        #: the run of the last mark; None where nobody has asked yet what follows the token written last,
+        #: which was chosen behind that run
         self._run: Run | None = None
+        self._offset = 0
+        #: where the text behind the run stands; None: none of it is written
+        self._step: HoleStep | None = None
+        #: the tokens allowed there, and the plan last made in text
+        self._step_allowed: Allowed | None = None
+        self._text_plan: Plan | None = None
         self._refused = False
 
     @property
@@ -89,7 +108,7 @@ class Session:
         if self._refused:
             return "refused"
         run = self._current_run()
-        return "complete" if self._offset == len(run.tokens) and run.complete else "open"
+        return "complete" if run.complete and self._offset == len(run.tokens) else "open"
 
     @property
     def _ample(self) -> int | None:
@@ -98,22 +117,43 @@ class Session:
 
     @property
     def report(self) -> Report:
-        """Counts and origins so far."""
+        """Counts and origins so far. O(tokens)."""
         limit = self._narrowing
-        seen = [mark.hypotheses for mark in self._marks] + ([] if self._run is None else [self._run.after])
         return Report(
-            tuple(self._origins),
-            exact=not any(NARROWED in hypotheses for hypotheses in seen),
+            tuple(self._origins()),
+            exact=not any(NARROWED in mark.run.after for mark in self._marks),
             near_limit=limit is not None and limit.near_limit,
             ample=self._ample if limit is None else limit.ample,
         )
 
     def allowed(self) -> Allowed:
         """The tokens that may come next; none once the record is complete. Does not change the session."""
+        if self._step is not None:
+            return self._allowed_in_text(self._step)
         run = self._current_run()
         if self._offset < len(run.tokens):
             return Allowed.of((run.tokens[self._offset],))
         return run.allowed
+
+    def fill_row(self, out: Row, holds: Allowed | None = None) -> Allowed:
+        """Write the tokens that may come next into ``out``. Does not change the session.
+
+        Args:
+            out: (row_words,) int32, CPU, of any stride; layout as in ``tokens/masks.py``.
+            holds: what ``out`` holds, as the last call on it returned. Where that is still so, as in most of
+                a free text, nothing is written.
+
+        Returns:
+            The tokens that ``out`` holds now.
+
+        Raises:
+            ValueError: ``out`` has another shape or type.
+        """
+        allowed = self.allowed()
+        if allowed is not holds:
+            check_rows(out, (self.decoder.vocabulary.row_words,))
+            allowed.write_row(out)
+        return allowed
 
     def plan(
         self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
@@ -125,11 +165,12 @@ class Session:
             guesses: drafts tokens where the model decides; None: no guesses.
             shape: decides how many of the guessed ones are worth running; None: as many as there is room for.
         """
-        run = self._current_run()
         if guesses is None:
-            return certain_plan(run, self._offset, width)
+            return self._certain_plan(width)
+        step = self._step
+        trunk = (self._current_run(), self._offset) if step is None else (run_in_text(step), 0)
         run_after = partial(Session._run_after, self._aside())
-        return guessed_plan((run, self._offset), self._tokens, run_after, guesses, width=width, shape=shape)
+        return guessed_plan(trunk, self._tokens, run_after, guesses, width=width, shape=shape)
 
     def commit(self, token_ids: Iterable[int]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.
@@ -137,32 +178,36 @@ class Session:
         Returns:
             How many tokens were written.
         """
+        given = token_ids if isinstance(token_ids, tuple) else tuple(token_ids)
         written = 0
-        for token in token_ids:
-            if self._refused or not self._commit_one(int(token)):
-                self._refused = True
-                break
-            written += 1
+        while written < len(given) and not self._refused:
+            num_taken = self._take(given, written)
+            self._refused = not num_taken
+            written += num_taken
         return written
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last ``num_tokens`` tokens, and a refusal."""
         if not 0 <= num_tokens <= len(self._tokens):
             raise ValueError(f"cannot take back {num_tokens} of {len(self._tokens)} tokens")
-        keep = len(self._tokens) - num_tokens
         self._refused = False
+        if not num_tokens:
+            return
+        keep = len(self._tokens) - num_tokens
+        while self._marks[-1].position > keep:
+            self._marks.pop()
+        position, run, step = self._marks[-1]
+        self._run = run
+        self._offset = min(keep - position, len(run.tokens)) if step is None else len(run.tokens)
+        written = self._tokens[position if step else position + self._offset : keep]
+        self._step = _further(run.text if step is None and written else step, written)
+        self._step_allowed = None
         del self._tokens[keep:]
-        del self._origins[keep:]
-        if self._marks[-1].position > keep:
-            while self._marks[-1].position > keep:
-                self._marks.pop()
-            self._run = None
-        self._offset = keep - self._marks[-1].position
 
     def copy(self) -> Session:
         """An independent session in the same state. O(tokens)."""
         twin = copy(self)
-        vars(twin).update(_tokens=[*self._tokens], _origins=[*self._origins], _marks=[*self._marks])
+        vars(twin).update(_tokens=[*self._tokens], _marks=[*self._marks])
         if self._narrowing is not None:
             vars(twin).update(_narrowing=copy(self._narrowing))
         return twin
@@ -175,38 +220,136 @@ class Session:
         vars(twin).update(_narrowing=copy(self._narrowing))
         return twin
 
+    def _origins(self) -> Iterator[Origin]:
+        """Of each token what brought it in: a run's are certain, the one behind it is chosen or text."""
+        ends = [*(mark.position for mark in self._marks[1:]), len(self._tokens)]
+        for (position, run, step), end in zip(self._marks, ends, strict=False):
+            num_certain = min(len(run.tokens), end - position) if step is None else 0
+            yield from repeat("certain", num_certain)
+            yield from repeat("free" if run.free else "chosen", end - position - num_certain)
+
+    def _allowed_in_text(self, step: HoleStep) -> Allowed:
+        allowed = self._step_allowed
+        if allowed is None:
+            allowed = self._step_allowed = step.allowed()
+        return allowed
+
+    def _certain_plan(self, width: int | None) -> Plan:
+        """The plan without guesses. That of a whole run is kept by the run."""
+        if self._step is not None:
+            return self._plan_in_text(self._allowed_in_text(self._step))
+        run = self._current_run()
+        if self._offset or (width is not None and len(run.tokens) > width):
+            return certain_plan(run, self._offset, width)
+        if run.plan is None:
+            run.plan = certain_plan(run, 0, None)
+        return run.plan
+
+    def _plan_in_text(self, allowed: Allowed) -> Plan:
+        """The plan of a place in text where these tokens are allowed; mostly that of the place before."""
+        plan = self._text_plan
+        if plan is None or plan.choices[0].allowed is not allowed:
+            run = Run((), (), allowed, free=True, complete=False)
+            plan = self._text_plan = certain_plan(run, 0, None)
+        return plan
+
     def _current_run(self) -> Run:
-        if self._run is None:
-            mark = self._marks[-1]
-            self._run = self._run_from(mark.hypotheses, self._tokens[: mark.position])
-        return self._run
+        run = self._run
+        if run is None:
+            if self._marks:
+                last = self._marks[-1].run
+                run = self.decoder.runs.after(last.shared or last, self._tokens[-1])
+            else:
+                run = self.decoder.runs.root()
+            run = self._own(run, self._tokens)
+            self._begin(run)
+        return run
 
-    def _run_after(self, run: Run, tokens: Sequence[int], token: int) -> Run:
-        """The run behind the choice of ``token`` after ``run``, whose end follows ``tokens``."""
-        return self._run_from(self.decoder.opener.advance(run.after, token), [*tokens, token])
+    def _begin(self, run: Run) -> None:
+        self._marks.append(_Mark(len(self._tokens), run))
+        self._run, self._offset, self._step = run, 0, None
 
-    def _run_from(self, hypotheses: Hypotheses, before: list[int]) -> Run:
-        run = run_from(self.decoder.opener, hypotheses, before, self._narrowing)
-        if self.on_budget == "abort" and (NARROWED in hypotheses or NARROWED in run.after):
+    def _run_after(self, run: Run, before: Sequence[int], token: int) -> Run:
+        """The run behind a token that is chosen after a run, which ends behind the tokens ``before``."""
+        after = self.decoder.runs.after(run.shared or run, token)
+        return self._own(after, () if self._narrowing is None else (*before, token))
+
+    def _own(self, run: Run, before: Sequence[int]) -> Run:
+        """What this session's limit leaves of a run that begins behind the tokens ``before``."""
+        if self._narrowing is not None:
+            run = self._narrowing.limited(run, before)
+        if self.on_budget == "abort" and NARROWED in run.after:
             raise BudgetSpent(
                 "the budget ended in mid-record, and the request asks to abort", partial=self.text
             )
         return run
 
-    def _commit_one(self, token: int) -> bool:
+    def _take(self, given: tuple[int, ...], at: int) -> int:
+        """Write some of the tokens from ``at`` on: a certain run's, or one that is chosen, or none."""
+        if self._step is not None:
+            return self._take_text(self._step, int(given[at]))
         run = self._current_run()
         if self._offset < len(run.tokens):
-            if run.tokens[self._offset] != token:
-                return False
-            self._offset += 1
-            self._origins.append("certain")
-        else:
-            if token not in run.allowed:
-                return False
-            hypotheses = self.decoder.opener.advance(run.after, token)
-            self._marks.append(_Mark(len(self._tokens) + 1, hypotheses))
-            self._offset = 0
-            self._run = None
-            self._origins.append("free" if run.free else "chosen")
+            return self._take_certain(run, given[at:] if at else given)
+        return self._take_chosen(run, int(given[at]))
+
+    def _take_certain(self, run: Run, given: tuple[int, ...]) -> int:
+        rest = run.tokens[self._offset :] if self._offset else run.tokens
+        if rest is not given and rest != given[: len(rest)]:
+            same = takewhile(lambda pair: pair[0] == pair[1], zip(rest, given, strict=False))
+            rest = tuple(token for token, _ in same)
+        self._tokens += rest
+        self._offset += len(rest)
+        return len(rest)
+
+    def _take_chosen(self, run: Run, token: int) -> int:
+        if run.text is not None:
+            return self._take_text(run.text, token)
+        if token not in run.allowed:
+            return 0
         self._tokens.append(token)
-        return True
+        child = run.children.get(token)
+        if child is None or self._narrowing is not None or self.on_budget == "abort":
+            self._run = None  # worked out when somebody asks
+        else:
+            self._begin(child)
+        return 1
+
+    def _take_text(self, step: HoleStep, token: int) -> int:
+        """Write a token of text, or one that closes it."""
+        on = step.on(token)
+        if on is None:
+            return self._leave_text(step, token)
+        allowed = self._step_allowed
+        if allowed is None or on is not step:
+            allowed = on.allowed()
+        if allowed.count == 1 or not self._has_room(on):
+            return self._leave_text(step, token)
+        self._step, self._step_allowed = on, allowed
+        self._tokens.append(token)
+        if len(self._tokens) - self._marks[-1].position >= _TEXT_PER_MARK:
+            self._marks.append(_Mark(len(self._tokens), self._marks[-1].run, on))
+        return 1
+
+    def _has_room(self, step: HoleStep) -> bool:
+        """True if the limit leaves out nothing where the text stands after the next token."""
+        limit, run = self._narrowing, self._marks[-1].run
+        return limit is None or limit.leaves_all_text(run, step, len(self._tokens) + 1)
+
+    def _leave_text(self, step: HoleStep, token: int) -> int:
+        """Write a token that closes the text, or behind which one token is left or the limit has a say."""
+        if token not in step.allowed():
+            return 0
+        if self._step is not None:
+            self._begin(run_in_text(step))
+        self._tokens.append(token)
+        self._run = None
+        return 1
+
+
+def _further(step: HoleStep | None, tokens: Sequence[int]) -> HoleStep | None:
+    """The step after some tokens that lie within its text."""
+    for token in tokens:
+        assert step is not None
+        step = step.on(token)
+    return step

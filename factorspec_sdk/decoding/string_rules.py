@@ -122,7 +122,12 @@ class StringRules(TextRules):
     def leaves_all(self, state: TextState, num_tokens: int) -> bool:
         """True if ``row_within`` is ``row``."""
         assert isinstance(state, StringState)
-        return num_tokens - self._missing(state) >= LONGEST_FINISH
+        return num_tokens >= self.needed(state)
+
+    def needed(self, state: TextState) -> int:
+        """As many as characters are missing, and what finishes one; later states miss no more."""
+        assert isinstance(state, StringState)
+        return LONGEST_FINISH + self._missing(state)
 
     def strides(self, state: TextState) -> Sequence[int]:
         """Tokens worth trying for a short text, while characters are missing or one is unfinished."""

@@ -75,6 +75,10 @@ class TextRules(ABC):
     def leaves_all(self, state: TextState, num_tokens: int) -> bool:
         """True if ``row_within`` is ``row``."""
 
+    def needed(self, state: TextState) -> int | None:
+        """With so many tokens ``leaves_all`` is True, here and in every later state; None: not known."""
+        return None
+
     @abstractmethod
     def strides(self, state: TextState) -> Sequence[int]:
         """Tokens of ``row`` worth trying for a short text: one for each number of characters."""

@@ -120,6 +120,14 @@ def pack_ids(token_ids: Iterable[int], row_words: int) -> Row:
     return row
 
 
+def check_rows(out: Row, shape: tuple[int, ...]) -> None:
+    """Raise ``ValueError`` unless ``out`` may take packed rows: int32, of this shape, any strides."""
+    if out.shape != shape or out.dtype != np.int32:
+        raise ValueError(
+            f"packed rows need int32 of shape {shape}, got {out.dtype} of shape {tuple(out.shape)}"
+        )
+
+
 def unpack_row(row: Row) -> Ids:
     """The ids of a packed row, ascending: (number of bits that are 1,) int32."""
     bits = np.unpackbits(np.ascontiguousarray(row, dtype="<i4").view(np.uint8), bitorder="little")

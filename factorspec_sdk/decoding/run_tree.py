@@ -1,0 +1,92 @@
+"""The runs of one spec, remembered by the tokens that were chosen between them.
+
+::
+
+    root: c c c c *─41─ c c *─7── c c c c       c certain, * the model decides: a child for each token that
+                  │         └─9── c *           some session has chosen there
+                  └─12─ c c c *
+
+All sessions of a spec walk this tree, so the second one that writes a record finds in dictionaries what the
+first one worked out. Sessions refer to runs and never to the tree's shape, so the tree may be forgotten at
+any time; that happens when it has grown too large.
+
+Within free text nothing is remembered, since texts differ. A token that closes a text leads to places of the
+program that do not depend on what the text says: the run behind it is remembered by those.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TypeVar
+
+from factorspec_sdk.decoding.holes import HoleStep
+from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
+from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
+
+KeyT = TypeVar("KeyT")
+
+
+class RunTree:
+    """Runs by the tokens chosen between them. Every method may be called from any thread.
+
+    Attributes:
+        num_bytes: about the memory that the remembered runs take.
+    """
+
+    def __init__(self, opener: Opener, start: Hypotheses, max_bytes: int) -> None:
+        """A tree of at most about ``max_bytes``; 0: nothing is remembered.
+
+        Args:
+            opener: makes hypotheses.
+            start: those before the first token.
+            max_bytes: what remembered runs may take together.
+        """
+        self._opener = opener
+        self._start = start
+        self._max_bytes = max_bytes
+        self._lock = Lock()
+        self._root: Run | None = None
+        self._behind_texts: dict[tuple[Hypothesis | Opening, ...], Run] = {}
+        self.num_bytes = 0
+
+    def root(self) -> Run:
+        """The run before the first decision."""
+        if self._root is None:
+            self._root = run_from(self._opener, self._start)
+        return self._root
+
+    def after(self, run: Run, token: int) -> Run:
+        """The run behind a token that is allowed after a run of this tree."""
+        known = run.children.get(token)
+        if known is not None:
+            return known
+        pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
+        if not any(isinstance(hypothesis, HoleStep) and not hypothesis.prefix for hypothesis in run.after):
+            return self._keep(run.children, token, self._made(pending))
+        if not all(isinstance(item, Opening) for item in pending):
+            return self._made(pending)
+        places = tuple(pending)
+        known = self._behind_texts.get(places)
+        return self._keep(self._behind_texts, places, self._made(pending)) if known is None else known
+
+    def _made(self, pending: list[Hypothesis | Opening]) -> Run:
+        return run_from(self._opener, self._opener.close(pending))
+
+    def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run) -> Run:
+        """Remember a run. If another thread was faster, its run is the one."""
+        size = run.num_bytes
+        if size > self._max_bytes:
+            return run
+        with self._lock:
+            if self.num_bytes + size > self._max_bytes:
+                self._forget()
+            self.num_bytes += size
+            return memo.setdefault(key, run)
+
+    def _forget(self) -> None:
+        """Begin anew. Sessions keep the runs that they stand on, and what they add to those."""
+        if self._root is not None:
+            self._root.children.clear()
+        self._behind_texts.clear()
+        self.num_bytes = 0
