@@ -2,7 +2,7 @@
 
 Any token run in the wrong place, left out, or kept although it was rejected changes every later logit, so
 that an engine whose drafting is not exact writes something else. Implements the model seam of the embedded
-engine (``open`` -> batch with ``extend``, ``truncate``, ``keep``).
+engine (``open`` -> batch with ``join``, ``drop``, ``extend``, ``accept``, ``save``, ``restore``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class ScriptedModel:
     Attributes:
         forward_passes: calls of ``extend`` so far, over all batches.
         tokens_run: tokens fed so far, over all batches.
+        takes_trees: True if rows may be extended by trees.
     """
+
+    token_bytes = 8  # one hash
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class ScriptedModel:
         end_ids: Sequence[int] = (),
         max_positions: int = 1 << 20,
         name: str = "scripted",
+        takes_trees: bool = True,
     ) -> None:
         self.name = name
         self.logit_width = logit_width
@@ -56,6 +60,7 @@ class ScriptedModel:
         self.end_ids = tuple(end_ids)
         self.seed = seed
         self.scale = scale
+        self.takes_trees = takes_trees
         self.forward_passes = 0
         self.tokens_run = 0
         self._all_ids = np.arange(logit_width, dtype=np.int32)
@@ -69,9 +74,9 @@ class ScriptedModel:
         ]
         return b"".join(parts).decode("utf-8", errors="replace")
 
-    def open(self, num_rows: int) -> ScriptedBatch:
-        """A batch of empty rows."""
-        return ScriptedBatch(self, num_rows)
+    def open(self) -> ScriptedBatch:
+        """A batch without rows."""
+        return ScriptedBatch(self)
 
     def logits(self, context: int, token_ids: NDArray[np.int32] | None) -> NDArray[np.float32]:
         """Logits after the context with hash ``context``: (n,) float32, of ``token_ids`` or of all tokens."""
@@ -87,32 +92,66 @@ class ScriptedModel:
 class ScriptedBatch:
     """Rows of a ``ScriptedModel``: for each the hashes of all its prefixes, the empty one included."""
 
-    def __init__(self, model: ScriptedModel, num_rows: int) -> None:
+    def __init__(self, model: ScriptedModel) -> None:
         self._model = model
-        self._contexts: list[list[int]] = [[_mix((model.seed + _PHI) & _MASK)] for _ in range(num_rows)]
+        self._contexts: list[list[int]] = []
+        self._fed: list[list[int]] = []
+        self._parents: list[list[int]] = []
+
+    def join(self) -> None:
+        """Append an empty row."""
+        self._contexts.append([_mix((self._model.seed + _PHI) & _MASK)])
+        self._fed.append([])
+        self._parents.append([])
+
+    def drop(self, row: int) -> None:
+        """Take a row out; the last row gets its index."""
+        for rows in (self._contexts, self._fed, self._parents):
+            rows[row] = rows[-1]
+            del rows[-1]
 
     def extend(
         self,
         tokens: Sequence[Sequence[int]],
         wanted: Sequence[Sequence[tuple[int, NDArray[np.int32] | None]]],
+        parents: Sequence[Sequence[int] | None] | None = None,
     ) -> list[list[NDArray[np.float32]]]:
-        """Append to each row its own tokens; returns the wanted logits for each row."""
+        """Run tokens behind what each row holds, as chains or trees; returns each row's wanted logits."""
         self._model.forward_passes += 1
-        outputs: list[list[NDArray[np.float32]]] = []
-        for contexts, row_tokens, row_wanted in zip(self._contexts, tokens, wanted, strict=True):
-            if not row_tokens:
-                raise ValueError("each row must be extended by at least one token")
-            start = len(contexts)
-            self._model.tokens_run += len(row_tokens)
-            for token_id in row_tokens:
-                contexts.append(_mix((contexts[-1] ^ ((token_id + 1) * _PHI)) & _MASK))
-            outputs.append([self._model.logits(contexts[start + index], ids) for index, ids in row_wanted])
-        return outputs
+        hung = parents or [None] * len(tokens)
+        self._parents = [
+            [*range(-1, len(row_tokens) - 1)] if row is None else [*row]
+            for row_tokens, row in zip(tokens, hung, strict=True)
+        ]
+        self._fed = [_hashes(*row) for row in zip(self._contexts, tokens, self._parents, strict=True)]
+        self._model.tokens_run += sum(map(len, tokens))
+        return [
+            [self._model.logits(fed[index], ids) for index, ids in row_wanted]
+            for fed, row_wanted in zip(self._fed, wanted, strict=True)
+        ]
 
-    def truncate(self, row: int, length: int) -> None:
-        """Forget all but the first ``length`` tokens of a row."""
-        del self._contexts[row][length + 1 :]
+    def accept(self, row: int, path: Sequence[int]) -> None:
+        """Hold these of the fed tokens, from the root down, and forget the others."""
+        parents = [self._parents[row][index] for index in path]
+        assert parents == [-1, *path[:-1]][: len(path)], "a path goes from the root down, nothing left out"
+        self._contexts[row] += [self._fed[row][index] for index in path]
+        self._fed[row], self._parents[row] = [], []
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order."""
-        self._contexts = [self._contexts[row] for row in rows]
+    def save(self, row: int, start: int) -> tuple[int, ...]:
+        """What the row holds from its ``start``-th token on."""
+        return tuple(self._contexts[row][start + 1 :])
+
+    def restore(self, row: int, segment: object, length: int) -> None:
+        """Append a segment's first ``length`` tokens to what the row holds."""
+        assert isinstance(segment, tuple)
+        self._contexts[row] += segment[:length]
+
+
+def _hashes(held: list[int], tokens: Sequence[int], parents: Sequence[int]) -> list[int]:
+    """The hash of each fed token's own context, behind what a row holds."""
+    found: list[int] = []
+    for token_id, parent in zip(tokens, parents, strict=True):
+        assert -1 <= parent < len(found), "parents stand before their children"
+        before = found[parent] if parent >= 0 else held[-1]
+        found.append(_mix((before ^ ((token_id + 1) * _PHI)) & _MASK))
+    return found

@@ -6,7 +6,7 @@ import numpy as np
 
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.drafting.seam import FloatArray
-from factorspec_server.engines.seam import Want
+from factorspec_server.engines.seam import Parents, Segment, Want
 
 
 class UniformModel:
@@ -14,6 +14,8 @@ class UniformModel:
 
     name = "random"
     max_positions = 1_000_000
+    takes_trees = True
+    token_bytes = 1
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -24,7 +26,7 @@ class UniformModel:
     def decode(self, token_ids: Sequence[int]) -> str:
         return self._vocabulary.decode(token_ids, errors="replace")
 
-    def open(self, num_rows: int) -> "UniformBatch":
+    def open(self) -> "UniformBatch":
         return UniformBatch(self.logit_width)
 
 
@@ -34,16 +36,29 @@ class UniformBatch:
     def __init__(self, logit_width: int) -> None:
         self._logit_width = logit_width
 
+    def join(self) -> None:
+        """There is nothing to hold."""
+
+    def drop(self, row: int) -> None:
+        """There is nothing to drop."""
+
     def extend(
-        self, tokens: Sequence[Sequence[int]], wanted: Sequence[Sequence[Want]]
+        self,
+        tokens: Sequence[Sequence[int]],
+        wanted: Sequence[Sequence[Want]],
+        parents: Sequence[Parents] | None = None,
     ) -> list[list[FloatArray]]:
         return [
             [np.zeros(self._logit_width if ids is None else len(ids), dtype=np.float32) for _, ids in wants]
             for wants in wanted
         ]
 
-    def truncate(self, row: int, length: int) -> None:
-        """There is nothing to forget."""
+    def accept(self, row: int, path: Sequence[int]) -> None:
+        """There is nothing to hold."""
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """There is nothing to drop."""
+    def save(self, row: int, start: int) -> Segment:
+        """Nothing."""
+        return ()
+
+    def restore(self, row: int, segment: Segment, length: int) -> None:
+        """There is nothing to restore."""

@@ -1,4 +1,4 @@
-"""The embedded engine: static batches on torch, verified drafts, sampling without hidden state.
+"""The embedded engine: continuous batches on torch, verified drafts, sampling without hidden state.
 
 Importing this package imports no torch; ``load_model`` does.
 """

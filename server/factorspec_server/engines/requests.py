@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from factorspec_server.drafting import Certain, DraftingPolicy, Session
+from factorspec_server.drafting.seam import DraftKind
 from factorspec_server.engines.sampling import Sampling
 
 FinishReason = Literal["stop", "length", "cancelled", "error"]
@@ -59,29 +60,49 @@ class Request:
             raise ValueError(f"token_limit must be at least 1, got {self.token_limit!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class DraftCount:
+    """Tokens that were drafted, and those of them that stand in the completion."""
+
+    drafted: int = 0
+    accepted: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What a completion cost.
 
     Attributes:
         prompt_tokens: tokens of the prompt.
+        reused: those of them whose keys and values were there from other requests.
         tokens: tokens of the completion.
         chosen: tokens that the model chose among at least two, free text included.
         free: those of ``chosen`` that stand in free text.
-        guessed: guesses that were verified.
-        accepted: guesses that stood.
-        model_steps: forward passes that this request took part in.
-        prefill_s: seconds for the prompt: of the first pass, the prompt's share of the tokens fed.
-        decode_s: seconds for everything else, planning and sampling included.
+        guessed: drafted tokens that were not certain.
+        accepted: those of them that stood.
+        drafts: drafted and accepted tokens by kind; a certain token behind a guess has the guess's kind.
+        model_steps: forward passes in which the model decided something for this request.
+        fill_steps: forward passes that only ran parts of a long prompt or a long certain run.
+        tokens_run: tokens run for the completion, those in vain included; the last token never runs.
+        in_vain: tokens run for drafts that did not stand.
+        widest: most tokens of the completion run in one pass.
+        prefill_s: seconds for the prompt: of each pass, the prompt's share of the tokens fed.
+        decode_s: seconds for everything else, waiting, planning and sampling included.
     """
 
     prompt_tokens: int
+    reused: int = 0
     tokens: int = 0
     chosen: int = 0
     free: int = 0
     guessed: int = 0
     accepted: int = 0
+    drafts: Mapping[DraftKind, DraftCount] = field(default_factory=dict)
     model_steps: int = 0
+    fill_steps: int = 0
+    tokens_run: int = 0
+    in_vain: int = 0
+    widest: int = 0
     prefill_s: float = 0.0
     decode_s: float = 0.0
 

@@ -5,23 +5,35 @@ The row's invariant, between two steps::
     prompt + completion  =  tokens whose keys and values the batch holds (``cached``)  +  ``pending``
 
 ``pending`` is never empty while the row is open, since the logits of the next choice come from its last
-token.
+token. Certain tokens are written as soon as they are known, and wait there for the next step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
+from typing import NamedTuple
 
-from factorspec_server.drafting.seam import Choice, FloatArray, Plan, Session
+import numpy as np
+
+from factorspec_server.drafting.seam import Choice, FloatArray, IntArray, Session
 from factorspec_server.engines.chat import ChatSession
+from factorspec_server.engines.draft import Draft
 from factorspec_server.engines.errors import ContextTooLong, SessionRefused, SessionStalled
-from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request, Usage
+from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request
 from factorspec_server.engines.sampling import choose
-from factorspec_server.engines.seam import Model, Want
+from factorspec_server.engines.seam import Model, Parents, Want
+from factorspec_server.engines.tally import Tally
 
 GATHERED_IDS = 512
 """Up to this many allowed tokens only their logits are computed; beyond it a dense row is cheaper."""
+
+
+class Feed(NamedTuple):
+    """Tokens to run, where logits are wanted, and how the tokens hang together."""
+
+    tokens: list[int]
+    wanted: list[Want]
+    parents: Parents
 
 
 class Row:
@@ -29,6 +41,7 @@ class Row:
 
     def __init__(self, model: Model, request: Request) -> None:
         self.request = request
+        self.prompt: IntArray = np.array(request.prompt_ids, dtype=np.int32)
         self.completion: Completion | None = None
         self.cached = 0
         self._model = model
@@ -37,34 +50,52 @@ class Row:
         self._pending: list[int] = list(request.prompt_ids)
         self._tokens: list[int] = []
         self._text: list[str] = []
-        self._plan: Plan | None = None
-        self._choices: list[Choice] = []
-        self._counts = dict.fromkeys(("chosen", "free", "guessed", "accepted", "model_steps"), 0)
-        self._started = perf_counter()
-        self._prefill_s = 0.0
+        self._draft: Draft | None = None
+        self._running: Draft | None = None
+        self._num_fed = 0
+        self._tally = Tally(len(request.prompt_ids))
+
+    @property
+    def held(self) -> list[int]:
+        """The tokens that the batch holds."""
+        return [*self.request.prompt_ids, *self._tokens][: self.cached]
+
+    @property
+    def is_reading(self) -> bool:
+        """True until the batch holds the prompt."""
+        return self.cached < len(self.request.prompt_ids)
+
+    @property
+    def num_wanted(self) -> int:
+        """Tokens that the row would run in one step if it could."""
+        return len(self._pending) + (0 if self._draft is None else len(self._draft.run))
+
+    def reuse(self, num_tokens: int) -> None:
+        """The batch holds the prompt's first ``num_tokens`` tokens already; at least one is left to run."""
+        assert self.cached == 0 and num_tokens < len(self.request.prompt_ids)
+        self.cached = self._tally.reused = num_tokens
+        del self._pending[:num_tokens]
 
     def advance(self) -> None:
-        """Commit what is certain until the model has to decide, or finish the request.
-
-        Tokens with no choice behind them are not run here: they wait in ``pending`` and ride on the next
-        step.
-        """
-        while self.completion is None:
+        """Commit what is certain until the model has to decide, or finish the request."""
+        if self._draft is not None and self.request.cancelled.is_set():
+            self.finish("cancelled")
+        while self.completion is None and self._draft is None:
             reason = self._reason_to_finish()
             if reason is not None:
                 self.finish(reason)
                 return
             plan = self.request.drafting.plan(self._session)
-            room = self._room
-            self._choices = [choice for choice in plan.choices if choice.node + 1 < room]
-            if self._choices:
-                self._plan = plan
-                return
-            if not plan.tokens:
+            trunk = list(plan.tokens[: min(plan.num_certain, self._room)])
+            if trunk:
+                self._pending += trunk
+                self._tally.count_drafts(plan.kinds[: len(trunk)], range(len(trunk)))
+                self._commit(trunk)
+            draft = Draft.of(plan, len(trunk), self._room, as_chain=not self._model.takes_trees)
+            if draft.choices:
+                self._draft = draft
+            elif not trunk:
                 raise SessionStalled("the session is open but plans neither tokens nor a choice")
-            certain = list(plan.tokens[:room])
-            self._pending += certain
-            self._commit(certain)
 
     def _reason_to_finish(self) -> FinishReason | None:
         if self.request.cancelled.is_set():
@@ -84,56 +115,62 @@ class Row:
     def _room(self) -> int:
         return self.request.token_limit - len(self._tokens)
 
-    def feed(self) -> tuple[list[int], list[Want]]:
-        """The tokens to run in this step, and where logits are wanted. Does not change the row."""
-        assert self._plan is not None
+    def feed(self, most: int) -> Feed:
+        """What to run in this step: all that is wanted, or ``most`` of it; ``settle`` takes its logits.
+
+        Where not even what is pending fits, its beginning runs without logits.
+        """
+        assert self._draft is not None and most > 0
         start = len(self._pending)
-        last = self._choices[-1].node
-        wanted: list[Want] = []
-        for choice in self._choices:
-            ids = choice.allowed.ids() if choice.allowed.count <= GATHERED_IDS else None
-            wanted.append((start + choice.node, ids))
-        return [*self._pending, *self._plan.tokens[: last + 1]], wanted
+        if start > most:
+            self._running, self._num_fed = None, most
+            return Feed(self._pending[:most], [], None)
+        draft = self._running = self._draft.cut(most - start)
+        place = {node: start + at for at, node in enumerate(draft.run)} | {-1: start - 1}
+        wanted = [(place[choice.node], _gathered(choice)) for choice in draft.choices]
+        tokens = [*self._pending, *(draft.tokens[node] for node in draft.run)]
+        hung = [place[draft.parents[node]] for node in draft.run]
+        self._num_fed = len(tokens)
+        is_chain = hung == [*range(start - 1, len(tokens) - 1)]
+        return Feed(tokens, wanted, None if is_chain else [*range(-1, start - 1), *hung])
 
-    def count_step(self, step_s: float) -> None:
-        """Account for a model step of ``step_s`` seconds that ran this row's feed."""
-        if self._counts["model_steps"] == 0:
-            prompt = len(self.request.prompt_ids)
-            fed = len(self._pending) + self._choices[-1].node + 1
-            self._prefill_s = step_s * prompt / fed
-        self._counts["model_steps"] += 1
-
-    def settle(self, logits: Sequence[FloatArray]) -> None:
-        """Verify the plan in order, commit what stands, set ``cached`` to the tokens that the batch keeps.
+    def settle(self, logits: Sequence[FloatArray], step_s: float) -> list[int]:
+        """Verify what ran, commit what stands.
 
         Args:
             logits: one array for each want of ``feed``.
-        """
-        assert self._plan is not None
-        planned = self._plan.tokens
-        kept, drawn = len(planned), None
-        node = self._choices[-1].node
-        for choice, values in zip(self._choices, logits, strict=True):
-            token = self._choose(choice, values)
-            self._counts["guessed"] += len(choice.children)
-            if token not in (planned[child] for child in choice.children):
-                node, kept, drawn = choice.node, choice.node + 1, token
-                break
-            self._counts["accepted"] += 1
-        run = [*planned[:kept]] if drawn is None else [*planned[:kept], drawn]
-        self.cached += len(self._pending) + node + 1
-        self._pending = run[node + 1 :]
-        self._plan = None
-        self._commit(run[: self._room])
+            step_s: seconds that the step took.
 
-    def _choose(self, choice: Choice, values: FloatArray) -> int:
+        Returns:
+            The fed tokens that the batch is to hold, from the root down.
+        """
+        read = min(self._num_fed, len(self.request.prompt_ids) - self.cached)
+        if self._running is None:
+            kept = list(range(self._num_fed))
+            self._tally.count_fill(self._num_fed, read, step_s)
+            self.cached += self._num_fed
+            del self._pending[: self._num_fed]
+            return kept
+        draft, self._draft, self._running = self._running, None, None
+        walk = draft.walk(logits, self._choose)
+        place = {node: len(self._pending) + at for at, node in enumerate(draft.run)}
+        held = [node for node in walk.nodes if node in place]
+        kept = [*range(len(self._pending)), *(place[node] for node in held)]
+        self._tally.count_step(self._num_fed, read, len(kept), step_s)
+        self._tally.count_guesses(draft.certain, walk.nodes)
+        self._tally.count_drafts(draft.kinds, walk.nodes)
+        self.cached += len(kept)
+        self._pending = walk.tokens[len(held) :]
+        self._commit(walk.tokens)
+        return kept
+
+    def _choose(self, choice: Choice, values: FloatArray, depth: int) -> int:
         """Sample at a choice, and count it where there was something to choose."""
         ids = choice.allowed.ids()
         scores = values if len(ids) <= GATHERED_IDS else values[ids]
         if len(ids) > 1:
-            self._counts["chosen"] += 1
-            self._counts["free"] += int(choice.free)
-        return choose(scores, ids, self.request.sampling, len(self._tokens) + choice.node + 1)
+            self._tally.count_choice(free=choice.free)
+        return choose(scores, ids, self.request.sampling, len(self._tokens) + depth)
 
     def _commit(self, token_ids: list[int]) -> None:
         text = ""
@@ -152,14 +189,13 @@ class Row:
             return
         if self._chat is not None:
             self._text.append(self._chat.flush())
-        usage = Usage(
-            prompt_tokens=len(self.request.prompt_ids),
-            tokens=len(self._tokens),
-            prefill_s=self._prefill_s,
-            decode_s=perf_counter() - self._started - self._prefill_s,
-            **self._counts,
-        )
+        usage = self._tally.usage(len(self._tokens))
         self.completion = Completion(tuple(self._tokens), "".join(self._text), reason, usage, error)
+
+
+def _gathered(choice: Choice) -> IntArray | None:
+    """The tokens whose logits are computed; None: all."""
+    return choice.allowed.ids() if choice.allowed.count <= GATHERED_IDS else None
 
 
 def _only(record: Session | None, chat: ChatSession | None) -> Session:

@@ -1,8 +1,14 @@
-"""Running a static batch of requests: the loop that joins sessions, drafting, model and sampling.
+"""Running requests together: the loop that joins sessions, drafting, model and sampling.
 
-Each round, for every open row: commit what is certain; feed pending tokens and the drafted chain in one
-forward pass, with logits at the choices only; sample at the choices in order and keep the chain as far as it
-agrees. A record with n choice points takes at most n model steps, and none if it is wholly determined.
+Each step, for every open row: run what is pending and the drafted tree in one forward pass, with logits at
+the choices only; sample along the tree as far as it agrees; commit, and commit what is certain behind it. A
+record with n choice points takes at most n steps with logits, and none if it is wholly determined.
+
+Requests join and leave at any step. A step runs a bounded number of tokens: long prompts and long certain
+runs are run in parts, and what rows want is shared out so that a row that wants little gets all of it::
+
+    wanted        1   1   40   3000          of 512 tokens a step:
+    gets          1   1   40    470
 """
 
 from __future__ import annotations
@@ -11,68 +17,177 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from factorspec_server.engines.errors import ModelFailed
+from factorspec_server.engines.prefixes import SHORTEST, Match, PrefixStore, common
 from factorspec_server.engines.requests import Completion, Request
 from factorspec_server.engines.row import Row
 from factorspec_server.engines.seam import Batch, Model
 
+STEP_TOKENS = 512
+PREFIX_BYTES = 256 << 20
+
+
+class Runner:
+    """The requests that run together on one model. Not for use by two threads at once.
+
+    Args:
+        model: what to run.
+        step_tokens: most tokens of a step, all rows together; each row gets one at least.
+        prefix_bytes: bytes of keys and values that are kept of what was run lately; 0 keeps none.
+    """
+
+    def __init__(
+        self, model: Model, *, step_tokens: int = STEP_TOKENS, prefix_bytes: int = PREFIX_BYTES
+    ) -> None:
+        self._model = model
+        self._step_tokens = step_tokens
+        self._prefixes = PrefixStore(prefix_bytes, model.token_bytes)
+        self._batch: Batch | None = None
+        self._rows: list[Row] = []  # as the batch has them
+        self._joining: list[Row] = []
+        self._ended: list[Row] = []
+
+    @property
+    def num_rows(self) -> int:
+        """Requests that are not finished."""
+        return len(self._rows) + len(self._joining)
+
+    @property
+    def prefix_bytes(self) -> int:
+        """Bytes of keys and values that are kept of what was run lately."""
+        return self._prefixes.num_bytes
+
+    def admit(self, request: Request) -> Row:
+        """Take a request; it joins at the next step, unless it needs no model."""
+        row = Row(self._model, request)
+        _guarded_advance(row)
+        (self._joining if row.completion is None else self._ended).append(row)
+        return row
+
+    def step(self) -> None:
+        """One step of all rows; errors stand in the completions.
+
+        An error of one request (its session, its callback, its logits) ends that request alone; an error of
+        the model ends all that are open, and the batch is made anew.
+        """
+        try:
+            self._join()
+            if self._batch is not None and self._rows:
+                self._run(self._batch)
+        except Exception as error:  # noqa: BLE001 - errors must reach the requests
+            failure = ModelFailed(f"the model failed while running: {error}")
+            failure.__cause__ = error
+            for row in (*self._rows, *self._joining):
+                row.finish("error", failure)
+                self._ended.append(row)
+            self._rows, self._joining, self._batch = [], [], None
+            self._prefixes.clear()
+
+    def take_ended(self) -> list[Row]:
+        """The requests that have ended since the last call."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _join(self) -> None:
+        """Let those that wait join; one whose beginning is being run by another row waits for that."""
+        waiting, self._joining = self._joining, []
+        for at, row in enumerate(waiting):
+            try:
+                self._enter_or_wait(row)
+            except Exception:
+                self._joining += waiting[at:]
+                raise
+
+    def _enter_or_wait(self, row: Row) -> None:
+        if row.request.cancelled.is_set():
+            row.finish("cancelled")
+            self._ended.append(row)
+            return
+        match = self._match(row)
+        if match is None:
+            self._joining.append(row)
+            return
+        if self._batch is None:
+            self._batch = self._model.open()
+        self._batch.join()
+        for segment, count in match:
+            self._batch.restore(len(self._rows), segment, count)
+        self._rows.append(row)
+        row.reuse(sum(count for _, count in match))
+
+    def _match(self, row: Row) -> Match | None:
+        """What the row can take over; None if it is worth while to wait for what another row is reading."""
+        wanted = row.prompt[:-1]  # the last token runs in any case: its logits are wanted
+        match = self._prefixes.match(wanted)
+        for index, other in enumerate(self._rows):
+            known = sum(count for _, count in match)
+            shared = common(other.prompt, wanted) if other.is_reading else 0
+            if shared - known < max(SHORTEST, (len(wanted) - known) // 2) or not self._prefixes.fits(shared):
+                continue
+            if other.cached < shared:
+                return None
+            self._keep(index)
+            match = self._prefixes.match(wanted)
+        return match
+
+    def _run(self, batch: Batch) -> None:
+        """One forward pass and what follows from it; raises only what the model raises."""
+        shares = shared_out([row.num_wanted for row in self._rows], self._step_tokens)
+        feeds = [row.feed(share) for row, share in zip(self._rows, shares, strict=True)]
+        started = perf_counter()
+        outputs = batch.extend(
+            [feed.tokens for feed in feeds], [feed.wanted for feed in feeds], [feed.parents for feed in feeds]
+        )
+        step_s = perf_counter() - started
+        for index, (row, logits) in enumerate(zip(self._rows, outputs, strict=True)):
+            was_reading = row.is_reading
+            try:
+                kept = row.settle(logits, step_s)
+            except Exception as error:  # noqa: BLE001 - one request's session must not end the others
+                row.finish("error", error)
+                continue
+            batch.accept(index, kept)
+            _guarded_advance(row)
+            if (was_reading and not row.is_reading) or row.completion is not None:
+                self._keep(index)
+        self._drop_ended(batch)
+
+    def _keep(self, index: int) -> None:
+        """Keep what the batch holds of a row for others."""
+        row, batch = self._rows[index], self._batch
+        assert batch is not None
+        if row.completion is None or row.completion.error is None:
+            self._prefixes.add(row.held, lambda start: batch.save(index, start))
+
+    def _drop_ended(self, batch: Batch) -> None:
+        for index in reversed(range(len(self._rows))):
+            if self._rows[index].completion is not None:
+                batch.drop(index)
+                self._ended.append(self._rows[index])
+                self._rows[index] = self._rows[-1]
+                del self._rows[-1]
+
 
 def generate_batch(model: Model, requests: Sequence[Request]) -> list[Completion]:
-    """Run requests together until each has ended.
-
-    An error of one request (its session, its callback, its logits) ends that request alone; an error of the
-    model ends all that are still open. Nothing is raised: errors stand in the completions.
+    """Run requests together until each has ended; nothing is raised, errors stand in the completions.
 
     Returns:
         One completion for each request, in order.
     """
-    rows = [_start(model, request) for request in requests]
-    active = [row for row in rows if row.completion is None]
-    try:
-        _run(model, active)
-    except Exception as error:  # noqa: BLE001 - errors must reach the requests
-        failure = ModelFailed(f"the model failed while running: {error}")
-        failure.__cause__ = error
-        for row in active:
-            row.finish("error", failure)
-    return [_completion(row) for row in rows]
+    runner = Runner(model)
+    rows = [runner.admit(request) for request in requests]
+    while runner.num_rows:
+        runner.step()
+    return [row.completion for row in rows if row.completion is not None]
 
 
-def _start(model: Model, request: Request) -> Row:
-    row = Row(model, request)
-    _guarded_advance(row)
-    return row
-
-
-def _run(model: Model, active: list[Row]) -> None:
-    """Step until every row has ended; raises only what the model raises."""
-    if not active:
-        return
-    batch = model.open(len(active))
-    while True:
-        _step(batch, active)
-        still = [index for index, row in enumerate(active) if row.completion is None]
-        if not still:
-            return
-        if len(still) < len(active):
-            batch.keep(still)
-            active = [active[index] for index in still]
-
-
-def _step(batch: Batch, rows: Sequence[Row]) -> None:
-    """One forward pass for all rows; raises only what the model raises."""
-    feeds = [row.feed() for row in rows]
-    started = perf_counter()
-    outputs = batch.extend([tokens for tokens, _ in feeds], [wanted for _, wanted in feeds])
-    step_s = perf_counter() - started
-    for index, (row, logits) in enumerate(zip(rows, outputs, strict=True)):
-        row.count_step(step_s)
-        try:
-            row.settle(logits)
-        except Exception as error:  # noqa: BLE001 - one request's session must not end the others
-            row.finish("error", error)
-        else:
-            batch.truncate(index, row.cached)
-            _guarded_advance(row)
+def shared_out(wanted: Sequence[int], most: int) -> list[int]:
+    """What each row gets of ``most`` tokens: all that it wants or an equal share of the rest; at least 1."""
+    shares = [0] * len(wanted)
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    for at, row in enumerate(order):
+        shares[row] = max(1, min(wanted[row], most // (len(order) - at)))
+        most -= shares[row]
+    return shares
 
 
 def _guarded_advance(row: Row) -> None:
@@ -80,8 +195,3 @@ def _guarded_advance(row: Row) -> None:
         row.advance()
     except Exception as error:  # noqa: BLE001 - one request's session must not end the others
         row.finish("error", error)
-
-
-def _completion(row: Row) -> Completion:
-    assert row.completion is not None
-    return row.completion

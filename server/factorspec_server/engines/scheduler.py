@@ -1,11 +1,11 @@
-"""The engine's thread: waiting requests are collected into static batches and run one batch after another.
+"""The engine's thread: requests wait in line, run together, and leave one by one.
 
 ::
 
-    submit / stream ──► waiting (bounded) ──► thread: take up to max_batch, run to the end ──► futures
+    submit / stream ──► waiting (bounded) ──► thread: up to max_batch run, step by step ──► futures
 
-Only this thread touches the model. A request leaves the waiting line when its batch starts; cancelling it
-ends it at its next step, and the rest of its batch goes on without it.
+Only this thread touches the model. A place that becomes free is taken by the first in line before the next
+step; cancelling a request ends it at its next step, and the others go on without it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from time import monotonic
 from types import TracebackType
 from typing import Self
 
 from factorspec_sdk.errors import Overloaded
-from factorspec_server.engines.errors import EngineClosed, ModelFailed
+from factorspec_server.engines.errors import EngineClosed
 from factorspec_server.engines.requests import Commit, Completion, Request, failed
-from factorspec_server.engines.runner import generate_batch
+from factorspec_server.engines.row import Row
+from factorspec_server.engines.runner import PREFIX_BYTES, STEP_TOKENS, Runner
 from factorspec_server.engines.seam import Model
 
 _IDLE_CHECK_S = 1.0
 _LAST_STEP_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Job:
     request: Request
     done: Future[Completion]
@@ -43,16 +43,23 @@ class EngineThread:
         model: what to run; used by the engine's thread alone.
         max_batch: most requests that run together.
         max_waiting: most requests that wait; one more is refused.
-        linger_s: how long the first of a batch waits for company, in seconds.
+        step_tokens: most tokens of a step, see ``Runner``.
+        prefix_bytes: bytes of keys and values kept of what was run lately.
     """
 
     def __init__(
-        self, model: Model, *, max_batch: int = 8, max_waiting: int = 64, linger_s: float = 0.002
+        self,
+        model: Model,
+        *,
+        max_batch: int = 8,
+        max_waiting: int = 64,
+        step_tokens: int = STEP_TOKENS,
+        prefix_bytes: int = PREFIX_BYTES,
     ) -> None:
         self.model = model
+        self._runner = Runner(model, step_tokens=step_tokens, prefix_bytes=prefix_bytes)
         self._max_batch = max_batch
         self._max_waiting = max_waiting
-        self._linger_s = linger_s
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
         self._changed = threading.Condition()
@@ -91,12 +98,12 @@ class EngineThread:
 
     @property
     def num_waiting(self) -> int:
-        """Requests that wait for a batch."""
+        """Requests that wait for a place."""
         return len(self._waiting)
 
     @property
     def num_running(self) -> int:
-        """Requests in the batch that runs now, finished ones included."""
+        """Requests that run now."""
         return len(self._running)
 
     def enqueue(self, request: Request) -> Future[Completion]:
@@ -164,37 +171,35 @@ class EngineThread:
             request.cancelled.set()
 
     def _serve(self) -> None:
-        while True:
-            jobs = self._next_batch()
-            if jobs is None:
-                return
-            try:
-                completions = generate_batch(self.model, [job.request for job in jobs])
-            except Exception as error:  # noqa: BLE001 - the thread must outlive whatever one batch does
-                failure = ModelFailed(f"the engine failed while running a batch: {error}")
-                failure.__cause__ = error
-                completions = [failed(job.request, failure) for job in jobs]
-            with self._changed:
-                self._running = []
-            for job, completion in zip(jobs, completions, strict=True):
-                _resolve(job, completion)
+        rows: dict[Row, _Job] = {}
+        while (jobs := self._next()) is not None:
+            for job in jobs:
+                try:
+                    rows[self._runner.admit(job.request)] = job
+                except Exception as error:  # noqa: BLE001 - the thread must outlive whatever one request does
+                    self._end(job, failed(job.request, error))
+            self._runner.step()
+            for row in self._runner.take_ended():
+                assert row.completion is not None
+                self._end(rows.pop(row), row.completion)
 
-    def _next_batch(self) -> list[_Job] | None:
-        """Wait for requests and take a batch of them; None once the engine is closed and nothing waits."""
+    def _next(self) -> list[_Job] | None:
+        """The requests for free places, after waiting for the first; None once nothing is left to do."""
         with self._changed:
-            while not self._waiting:
+            while not self._waiting and not self._running:
                 if self._closing:
                     return None
                 self._changed.wait(_IDLE_CHECK_S)
-            deadline = monotonic() + self._linger_s
-            while len(self._waiting) < self._max_batch and not self._closing:
-                left_s = deadline - monotonic()
-                if left_s <= 0:
-                    break
-                self._changed.wait(left_s)
-            size = min(self._max_batch, len(self._waiting))
-            self._running = [self._waiting.popleft() for _ in range(size)]
-            return list(self._running)
+            free = min(self._max_batch - len(self._running), len(self._waiting))
+            jobs = [self._waiting.popleft() for _ in range(free)]
+            self._running += jobs
+            return jobs
+
+    def _end(self, job: _Job, completion: Completion) -> None:
+        """Free a request's place and hand over its completion."""
+        with self._changed:
+            self._running.remove(job)
+        _resolve(job, completion)
 
     def _drop_cancelled(self) -> None:
         """Free the places of requests that were cancelled while they waited; the caller holds the lock."""

@@ -1,21 +1,19 @@
-"""A Hugging Face causal model behind the model seam: ragged batches, logits only where they are wanted."""
+"""A Hugging Face causal model behind the model seam."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 
-from factorspec_server.drafting.seam import FloatArray
 from factorspec_server.engines.attention_mask import MaskForm
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
-from factorspec_server.engines.ragged_cache import RaggedCache
-from factorspec_server.engines.seam import Want
+from factorspec_server.engines.torch_batch import TorchBatch
 
 _NO_LIMIT = 1 << 20
+_SPLIT_TOKENS = 32
 
 
 class TorchModel:
@@ -28,6 +26,8 @@ class TorchModel:
         max_positions: most tokens in a row.
         own_head: True if the output layer alone, applied to the last hidden states, gives the model's logits;
             False if the whole model has to be asked (soft-capped or scaled logits).
+        takes_trees: True if the model runs trees of tokens exactly.
+        split_tokens: padding of more than this many tokens costs more than a pass of its own.
     """
 
     def __init__(self, module: Any, chat: ChatTokenizer, *, name: str) -> None:
@@ -41,6 +41,8 @@ class TorchModel:
         self.head = module.get_output_embeddings()
         self.logit_width = int(self.head.weight.shape[0])
         self.own_head = True
+        self.takes_trees = True
+        self.split_tokens = _SPLIT_TOKENS
         self.device: torch.device = self.head.weight.device
         self.dtype: torch.dtype = self.head.weight.dtype
         parameters = inspect.signature(module.forward).parameters
@@ -62,84 +64,17 @@ class TorchModel:
         """The text of tokens, special ones left out."""
         return self.chat.decode(token_ids)
 
-    def open(self, num_rows: int) -> TorchBatch:
-        """A batch of empty rows; memory for keys and values is taken as rows grow."""
-        return TorchBatch(self, num_rows)
+    @property
+    def token_bytes(self) -> int:
+        """Bytes that the keys and values of one token take."""
+        config = self.module.config.get_text_config()
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return 2 * self.num_layers * int(heads) * int(head_dim) * self.dtype.itemsize
 
-
-class TorchBatch:
-    """Rows of a ``TorchModel`` and their keys and values."""
-
-    def __init__(self, model: TorchModel, num_rows: int) -> None:
-        self._model = model
-        self._cache = RaggedCache(model.num_layers)
-        self._lengths = [0] * num_rows
-
-    def extend(
-        self, tokens: Sequence[Sequence[int]], wanted: Sequence[Sequence[Want]]
-    ) -> list[list[FloatArray]]:
-        """Append to each row its own tokens in one forward pass; see ``seam.Batch``."""
-        if not all(tokens):
-            raise ValueError("each row must be extended by at least one token")
-        with torch.inference_mode():
-            inputs = self._inputs(tokens)
-            if self._model.own_head:
-                outputs = self._by_head(inputs, wanted)
-            else:
-                outputs = self._by_model(inputs, wanted)
-        for row, row_tokens in enumerate(tokens):
-            self._lengths[row] += len(row_tokens)
-        return outputs
-
-    def truncate(self, row: int, length: int) -> None:
-        """Forget all but the first ``length`` tokens of a row."""
-        assert 0 <= length <= self._lengths[row]
-        self._lengths[row] = length
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Keep these rows, in this order."""
-        self._cache.keep(rows, self._model.device)
-        self._lengths = [self._lengths[row] for row in rows]
-
-    def _inputs(self, tokens: Sequence[Sequence[int]]) -> dict[str, Any]:
-        model, num_columns = self._model, max(map(len, tokens))
-        padded = np.zeros((len(tokens), num_columns), dtype=np.int64)
-        for row, row_tokens in enumerate(tokens):
-            padded[row, : len(row_tokens)] = row_tokens
-        self._cache.placement.place(self._lengths, num_columns, model.device)
-        positions = self._cache.placement.columns
-        return {
-            "input_ids": torch.from_numpy(padded).to(model.device),
-            "attention_mask": model.mask_form.mask(positions, self._cache.placement.width, model.dtype),
-            # padding may stand beyond the last position; nobody looks at it
-            "position_ids": positions.clamp(max=model.max_positions - 1),
-            model.cache_argument: self._cache,
-            "use_cache": True,
-        }
-
-    def _by_head(self, inputs: dict[str, Any], wanted: Sequence[Sequence[Want]]) -> list[list[FloatArray]]:
-        hidden = self._model.module.base_model(**inputs).last_hidden_state
-        return _gathered(hidden, wanted, self._dense, self._sparse)
-
-    def _dense(self, hidden: torch.Tensor) -> torch.Tensor:
-        return cast(torch.Tensor, self._model.head(hidden)).float()
-
-    def _sparse(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        head = self._model.head
-        logits = torch.nn.functional.linear(
-            hidden, head.weight[ids], None if head.bias is None else head.bias[ids]
-        )
-        return logits.float()
-
-    def _by_model(self, inputs: dict[str, Any], wanted: Sequence[Sequence[Want]]) -> list[list[FloatArray]]:
-        columns = sorted({index for row in wanted for index, _ in row})
-        if self._model.keeps_logits:
-            inputs["logits_to_keep"] = torch.tensor(columns, device=self._model.device)
-        logits = self._model.module(**inputs).logits
-        if self._model.keeps_logits:
-            place = {column: at for at, column in enumerate(columns)}
-            wanted = [[(place[index], ids) for index, ids in row] for row in wanted]
-        return _gathered(logits, wanted, torch.Tensor.float, lambda row, ids: row[ids].float())
+    def open(self) -> TorchBatch:
+        """A batch without rows; memory for keys and values is taken as rows grow."""
+        return TorchBatch(self)
 
 
 def _max_positions(config: Any) -> int:
@@ -149,29 +84,3 @@ def _max_positions(config: Any) -> int:
         if found:
             return int(found)
     return _NO_LIMIT
-
-
-def _gathered(
-    states: torch.Tensor,
-    wanted: Sequence[Sequence[Want]],
-    dense: Callable[[torch.Tensor], torch.Tensor],
-    sparse: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-) -> list[list[FloatArray]]:
-    """Logits of the wanted positions of ``states``: (batch, T, n); dense ones in one product."""
-    full = [(row, index) for row, wants in enumerate(wanted) for index, ids in wants if ids is None]
-    rows: list[FloatArray] = []
-    if full:
-        at = torch.tensor(full, device=states.device)
-        rows = list(dense(states[at[:, 0], at[:, 1]]).cpu().numpy())
-    dense_rows = iter(rows)
-    outputs: list[list[FloatArray]] = []
-    for row, wants in enumerate(wanted):
-        output: list[FloatArray] = []
-        for index, ids in wants:
-            if ids is None:
-                output.append(next(dense_rows))
-            else:
-                on_device = torch.from_numpy(ids.astype(np.int64)).to(states.device)
-                output.append(sparse(states[row, index], on_device).cpu().numpy())
-        outputs.append(output)
-    return outputs

@@ -1,6 +1,7 @@
 """The runner: batches equal single runs, errors and cancellations stay with their request."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,17 +128,13 @@ def test_a_request_beyond_the_context_is_refused() -> None:
 
 
 class BrokenBatch(ScriptedBatch):
-    def extend(
-        self,
-        tokens: Sequence[Sequence[int]],
-        wanted: Sequence[Sequence[tuple[int, NDArray[np.int32] | None]]],
-    ) -> list[list[NDArray[np.float32]]]:
+    def extend(self, *arguments: Any) -> list[list[NDArray[np.float32]]]:
         raise MemoryError("no memory on purpose")
 
 
 class BrokenModel(ScriptedModel):
-    def open(self, num_rows: int) -> ScriptedBatch:
-        return BrokenBatch(self, num_rows)
+    def open(self) -> ScriptedBatch:
+        return BrokenBatch(self)
 
 
 def test_an_error_of_the_model_reaches_all_that_needed_it() -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,23 +36,19 @@ class GatedModel(ScriptedModel):
         self.broken = False
         self.batch_sizes: list[int] = []
 
-    def open(self, num_rows: int) -> ScriptedBatch:
-        self.batch_sizes.append(num_rows)
-        if self.broken:
-            raise MemoryError("broken on purpose")
-        return GatedBatch(self, num_rows)
+    def open(self) -> ScriptedBatch:
+        return GatedBatch(self)
 
 
 class GatedBatch(ScriptedBatch):
-    def extend(
-        self,
-        tokens: Sequence[Sequence[int]],
-        wanted: Sequence[Sequence[tuple[int, NDArray[np.int32] | None]]],
-    ) -> list[list[NDArray[np.float32]]]:
+    def extend(self, tokens: Any, *arguments: Any) -> list[list[NDArray[np.float32]]]:
         assert isinstance(self._model, GatedModel)
+        self._model.batch_sizes.append(len(tokens))
         self._model.entered.set()
         assert self._model.gate.wait(WAIT_S)
-        return super().extend(tokens, wanted)
+        if self._model.broken:
+            raise MemoryError("broken on purpose")
+        return super().extend(tokens, *arguments)
 
 
 def free(seed: int = 0, token_limit: int = 8) -> Request:
@@ -87,13 +84,14 @@ def hold(engine: EngineThread, model: GatedModel) -> None:
     assert model.entered.wait(WAIT_S)
 
 
-def test_waiting_requests_run_as_one_batch(engine: EngineThread, model: GatedModel) -> None:
+def test_a_place_is_taken_at_the_step_after_it_became_free(engine: EngineThread, model: GatedModel) -> None:
     hold(engine, model)
-    futures = [engine.enqueue(free(seed)) for seed in range(6)]
+    futures = [engine.enqueue(free(seed, token_limit=2 + 4 * (seed % 2))) for seed in range(6)]
     assert (engine.num_running, engine.num_waiting) == (1, 6)
     model.gate.set()
     assert all(future.result(WAIT_S).finish_reason == "length" for future in futures)
-    assert model.batch_sizes == [1, 4, 2]
+    # one row of 8 tokens alone for a step, then with three; two of those end after two steps, and so on
+    assert model.batch_sizes == [1, 4, 4, 4, 4, 4, 4, 3, 2, 1, 1]
 
 
 def test_one_request_too_many_is_refused_and_a_cancelled_one_makes_room(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from factorspec_server.drafting import Certain, Chain, DraftingPolicy, Off
 from factorspec_server.engines import Request, Sampling, SyntaxCompiler, generate_batch
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.engines.torch_model import TorchModel
+from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, highest_allowed
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -63,7 +65,8 @@ def test_output_is_token_identical_under_every_policy_and_batch(
     smollm2: TorchModel, sampling: Sampling
 ) -> None:
     reference = run(smollm2, Off(), sampling, at_once=False)
-    for policy in (Certain(), Chain(width=8), Chain(width=32, guesses=highest_allowed)):
+    trees = cast("DraftingPolicy", RandomTrees(seed=1))
+    for policy in (Certain(), Chain(width=8), Chain(width=32, guesses=highest_allowed), trees):
         assert run(smollm2, policy, sampling, at_once=False) == reference
         assert run(smollm2, policy, sampling, at_once=True) == reference
 

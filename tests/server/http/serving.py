@@ -62,8 +62,8 @@ class SteppedModel(ScriptedModel):
         self.gate.set()
         self.pause_after: int | None = None
 
-    def open(self, num_rows: int) -> SteppedBatch:
-        return SteppedBatch(self, num_rows)
+    def open(self) -> SteppedBatch:
+        return SteppedBatch(self)
 
 
 class SteppedBatch(ScriptedBatch):
