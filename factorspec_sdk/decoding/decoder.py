@@ -17,7 +17,7 @@ from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.errors import TokenLimitTooSmall
 from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Program
-from factorspec_sdk.tokens import NOTHING_HELD, Canonical, Vocabulary
+from factorspec_sdk.tokens import Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
 #: about what the runs may take that a decoder remembers, in bytes
@@ -94,7 +94,7 @@ class Decoder:
 
     def _narrowing(self, token_limit: int) -> TokenLimit:
         """The rule of a limit that matters. Raises TokenLimitTooSmall."""
-        start = Opening(self.feasibility.start(), self.program.start, NOTHING_HELD)
+        start = Opening(self.feasibility.start(), self.program.start, self.canonical.start)
         # Whatever is chosen fits, or some choice does; the second takes longer to find out.
         if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
             return TokenLimit(self.opener, self.bounds, self.runs, token_limit)
@@ -113,7 +113,7 @@ class Decoder:
     @cached_property
     def most_bytes(self) -> int:
         """Bytes, and so tokens, that no record exceeds."""
-        return most_bytes(self.layout)
+        return len(self.vocabulary.lead) + most_bytes(self.layout)
 
     def _too_small(self, start: Opening, token_limit: int) -> TokenLimitTooSmall:
         """The refusal; names the shortest record's size where bounds or a short search tell it."""

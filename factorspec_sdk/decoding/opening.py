@@ -28,7 +28,6 @@ from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import (
-    NOTHING_HELD,
     Canonical,
     FormWalk,
     Held,
@@ -91,7 +90,7 @@ class Opener:
     def start(self) -> tuple[Hypothesis, ...]:
         """The hypotheses before the first token."""
         program = self.layout.program
-        return self.close([Opening(self.feasibility.start(), program.start, NOTHING_HELD)])
+        return self.close([Opening(self.feasibility.start(), program.start, self.canonical.start)])
 
     def advance(self, hypotheses: Iterable[Hypothesis], token: int) -> tuple[Hypothesis, ...]:
         """The hypotheses after one token; empty if it is not allowed."""

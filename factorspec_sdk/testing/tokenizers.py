@@ -7,12 +7,13 @@ special), and a few columns of logits without a token.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from factorspec_sdk.testing.corpus import texts
 from factorspec_sdk.tokens.families import CL100K, LLAMA3, O200K, QWEN
+from factorspec_sdk.tokens.marks import MARK
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -100,6 +101,44 @@ def unfamiliar_tokenizer(seed: int = 0) -> Tokenizer:
     return _trained(_split(r" ?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"), 600, seed)
 
 
+def sentencepiece_like_tokenizer(seed: int = 0) -> Tokenizer:
+    """SentencePiece style as in Llama 2: a mark before the text and for each space, single digits.
+
+    Rare characters have no token of their own and are spelled in bytes.
+    """
+    from tokenizers import decoders, normalizers
+
+    tokenizer = _marked(seed, words_apart=True, first=())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)])
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace(MARK, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    return _with_added(tokenizer)
+
+
+def gemma_like_tokenizer(seed: int = 0) -> Tokenizer:
+    """SentencePiece style as in Gemma: no mark before the text, tags as added tokens, runs of marks and of
+    line breaks that are both added and BPE tokens. Here tokens span words (``",▁"``); Gemma's seldom do.
+    """
+    from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers
+
+    runs = [character * count for character in (MARK, "\n") for count in (2, 3, 4)]
+    tokenizer = _marked(seed, words_apart=False, first=runs)
+    tokenizer.normalizer = normalizers.Replace(" ", MARK)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace(MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    added = ["\n", *runs, "<b>", "</b>", "[multi]"]
+    tokenizer.add_tokens([AddedToken(content, special=False, normalized=False) for content in added])
+    return _with_added(tokenizer)
+
+
 ALL: dict[str, Callable[[int], Tokenizer]] = {
     "tricky": tricky_tokenizer,
     "whole_word": whole_word_tokenizer,
@@ -109,6 +148,8 @@ ALL: dict[str, Callable[[int], Tokenizer]] = {
     "cl100k": cl100k_like_tokenizer,
     "o200k": o200k_like_tokenizer,
     "unfamiliar": unfamiliar_tokenizer,
+    "sentencepiece": sentencepiece_like_tokenizer,
+    "gemma": gemma_like_tokenizer,
 }
 
 
@@ -133,7 +174,7 @@ def _split(pattern: str) -> PreTokenizer:
 
 
 def _trained(pre_tokenizer: PreTokenizer, size: int, seed: int) -> Tokenizer:
-    from tokenizers import AddedToken, Tokenizer, models, trainers
+    from tokenizers import Tokenizer, models, trainers
     from tokenizers.pre_tokenizers import ByteLevel
 
     tokenizer = Tokenizer(models.BPE())
@@ -141,6 +182,39 @@ def _trained(pre_tokenizer: PreTokenizer, size: int, seed: int) -> Tokenizer:
     alphabet = sorted(ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(texts(seed), trainer)
+    return _with_added(tokenizer)
+
+
+def _with_added(tokenizer: Tokenizer) -> Tokenizer:
+    from tokenizers import AddedToken
+
     tokenizer.add_special_tokens([AddedToken(END, special=True, normalized=False)])
     tokenizer.add_tokens([AddedToken(THINK, special=False, normalized=False)])
     return tokenizer
+
+
+def _marked(seed: int, *, words_apart: bool, first: Sequence[str]) -> Tokenizer:
+    """BPE over characters with marks for spaces and byte tokens; ``first`` are runs that are merged first."""
+    import json
+
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    learner = Tokenizer(models.BPE())
+    learner.normalizer = normalizers.Replace(" ", MARK)
+    words = f"[0-9]|{MARK}*[^{MARK}0-9]+|{MARK}+" if words_apart else "[0-9]|[^0-9]+"
+    learner.pre_tokenizer = pre_tokenizers.Split(Regex(words), "isolated")
+    others = sorted({character for text in texts(seed) for character in text if not character.isascii()})
+    alphabet = [MARK, "\n", *map(chr, range(0x21, 0x7F)), *others[::2]]
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, initial_alphabet=alphabet, limit_alphabet=len(alphabet), show_progress=False
+    )
+    learner.train_from_iterator(texts(seed), trainer)
+    raw = json.loads(learner.to_str())
+    model = raw["model"]
+    learned = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    tokens = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *first, *learned]
+    model["vocab"] = {token: at for at, token in enumerate(dict.fromkeys(tokens))}
+    model["merges"] = [*((run[:-1], run[-1]) for run in first), *model["merges"]]
+    model.update(unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    raw.update(normalizer=None, pre_tokenizer=None)
+    return Tokenizer.from_str(json.dumps(raw))

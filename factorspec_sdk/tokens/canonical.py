@@ -11,16 +11,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from factorspec_sdk.tokens.alphabet import to_alphabet
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.families import UNKNOWN
-from factorspec_sdk.tokens.held import Continuation, LiteralEnd
+from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
 from factorspec_sdk.tokens.self_check import check
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
 _MAX_WORDS = 1 << 16
 _LONGEST_WORD = 128
 _MAX_TAILS = 1 << 12
+_LONGEST_KEPT_TAIL = 256
 # Longer open pre-tokens are held back whole: `stable` looks at every position in them.
 _LONGEST_TAIL = 64
 
@@ -46,7 +46,7 @@ class Canonical:
         self._model = vocabulary.tokenizer.model
         self._words: dict[str, tuple[int, ...]] = {}
         self._tails: dict[str, tuple[int, ...]] = {}
-        self._added = tuple(token.content for token in vocabulary.definition.added)
+        self._spelled = vocabulary.definition.spelling.spelled
         family = self.cuts.family
         self._split = None if family is None else family.split
         if not vocabulary.is_checked:
@@ -56,11 +56,11 @@ class Canonical:
     def encode_piece(self, text: str) -> tuple[int, ...]:
         """The tokens of a text that begins and ends at a cut (or at an end of the whole text).
 
-        Equal to ``vocabulary.encode(text)``; some µs where the words have been met before.
+        Equal to ``vocabulary.encode_inside(text)``; some µs where the words have been met before.
         """
         words = self._words_of(text)
         if words is None:
-            return self.vocabulary.encode(text)
+            return self.vocabulary.encode_inside(text)
         out: list[int] = []
         memo = self._words
         for word in words:
@@ -73,20 +73,22 @@ class Canonical:
 
         Conservative: may be fewer than are certain, and is empty where nothing is known.
 
-        BPE has the *pair property*: tokens of one pre-token are canonical iff each two neighbours are. So if
-        the token that reaches beyond the tail m begins at q, the tokens before it are ``bpe(m[:q])``; and q
-        is the end of m, or m[q:] is a proper prefix of a token:
+        Where a token of a word ends, no merge has joined, so that BPE of what stands before is that of the
+        word up to there. If the token that reaches beyond the tail m begins at q, the tokens before it are
+        ``bpe(m[:q])`` therefore; and q is the end of m, or m[q:] is a proper prefix of a token:
 
             stable(m) = common prefix of bpe(m[:q]) over these q
 
-        That needs m to lie in one pre-token whatever follows, which is so for punctuation after at most one
-        space.
+        That needs m to lie in one word whatever follows: so it does in SentencePiece style, where there is
+        but one, and else for punctuation after at most one space.
         """
         known = self._tails.get(tail)
         if known is None:
             if len(self._tails) >= _MAX_TAILS:
                 self._tails.clear()
-            known = self._tails[tail] = self._stable(tail)
+            known = self._stable(tail)
+            if len(tail) <= _LONGEST_KEPT_TAIL:
+                self._tails[tail] = known
         return known
 
     def tokens_are_canonical(self, token_ids: Sequence[int]) -> bool:
@@ -97,15 +99,29 @@ class Canonical:
             return False
         return self.vocabulary.encode(text) == tuple(token_ids)
 
+    @property
+    def start(self) -> Held:
+        """What is held before a record's first character: its leading mark, or nothing."""
+        return Held(self.vocabulary.lead, 0) if self.vocabulary.lead else NOTHING_HELD
+
     @cached_property
     def _sorted_bytes(self) -> Sequence[bytes]:
         table = self.vocabulary.all_bytes
-        return [table[token_id] for token_id in self.vocabulary.sorted_ids]
+        contents = (token.content.encode() for token in self.vocabulary.definition.added)
+        return sorted([*(table[token_id] for token_id in self.vocabulary.sorted_ids), *contents])
+
+    @cached_property
+    def _longest_bytes(self) -> int:
+        return max(map(len, self._sorted_bytes), default=0)
 
     def _words_of(self, text: str) -> list[str] | None:
-        """The pre-tokens of a text, or None where only the tokenizer itself can tell."""
+        """The text in parts that are encoded apart, or None where only the tokenizer itself can tell."""
+        if self.vocabulary.added.find(text) is not None:
+            return None
+        if self.cuts.joins is not None:
+            return self.cuts.parts(text)
         split = self._split
-        if split is None or (self.cuts.may_begin_added(text) and self._holds_added(text)):
+        if split is None:
             return None
         if text.isascii() and text.isprintable():
             found: list[str] = split.findall(text)
@@ -117,50 +133,57 @@ class Canonical:
             return None
         return [text[match.start() : match.end()] for match in split.finditer(proxy)]
 
-    def _holds_added(self, text: str) -> bool:
-        return any(content in text for content in self._added)
-
     def _changes_under_normalizer(self, text: str) -> bool:
         normalizer = self.vocabulary.tokenizer.normalizer
         return normalizer is not None and normalizer.normalize_str(text) != text
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
-        ids = tuple(token.id for token in self._model.tokenize(to_alphabet(word.encode())))
+        ids = self._bpe(word.encode())
         if len(word) <= _LONGEST_WORD:
             if len(self._words) >= _MAX_WORDS:
                 self._words.clear()
             self._words[word] = ids
         return ids
 
+    def _bpe(self, data: bytes) -> tuple[int, ...]:
+        return tuple(token.id for token in self._model.tokenize(self._spelled(data)))
+
     def _stable(self, tail: str) -> tuple[int, ...]:
-        if not self._is_open_punctuation(tail):
+        if not self._is_open_word(tail):
             return ()
         data = tail.encode()
         shared = self.encode_piece(tail)
         for position in self._open_positions(data):
-            before = (
-                tuple(t.id for t in self._model.tokenize(to_alphabet(data[:position]))) if position else ()
-            )
-            shared = _common_prefix(shared, before)
+            shared = _common_prefix(shared, self._encode_begun(data[:position]))
             if not shared:
                 break
         return shared
 
-    def _is_open_punctuation(self, tail: str) -> bool:
+    def _encode_begun(self, data: bytes) -> tuple[int, ...]:
+        """The tokens of the beginning of a word."""
+        return self._bpe(data) if self.cuts.joins is None else self.encode_piece(data.decode())
+
+    def _is_open_word(self, tail: str) -> bool:
         """True if the tail is one pre-token, and a part of one under every continuation."""
+        if self.cuts.joins is not None:
+            return bool(tail)
         stand_ins = self.cuts.stand_ins
-        # A pre-token that is a token is not cut by merges here, so the pair property may fail.
+        # A pre-token that is a token is not cut by merges here, so that BPE says nothing about it.
         if stand_ins is None or self.vocabulary.definition.ignores_merges or len(tail) > _LONGEST_TAIL:
             return False
         body = tail.removeprefix(" ")
         return bool(body) and all(stand_ins.class_of(character) == "rest" for character in body)
 
     def _open_positions(self, data: bytes) -> Iterator[int]:
-        """Byte positions q where a token, or an added token, may begin that reaches beyond ``data``."""
-        added = [content.encode() for content in self._added]
-        for position in range(len(data)):
-            rest = data[position:]
-            if self._is_proper_prefix(rest) or any(a.startswith(rest) for a in added):
+        """Byte positions q where a token, or an added token, may begin that reaches beyond ``data``.
+
+        In SentencePiece style a token of more than one byte begins and ends between characters.
+        """
+        between = self.cuts.joins is not None
+        for position in range(max(0, len(data) - self._longest_bytes), len(data)):
+            if between and data[position] & 0xC0 == 0x80:
+                continue
+            if self._is_proper_prefix(data[position:]):
                 yield position
 
     def _is_proper_prefix(self, prefix: bytes) -> bool:

@@ -6,6 +6,7 @@ with the literal that follows it makes the text x = W + v + literal::
     x = ' "Oslo", "day": '                     c = last cut of x
         |--- head ------|tail|                 certain = (tokens(head) + stable tokens of tail)[e:]
                         c                      held    = tail, with how many of its tokens are given out
+                                                         (SentencePiece style: only what is behind those)
 
 One step makes it faster. The cuts of a literal do not depend on the candidate, so from its first inner cut
 on the tokens are worked out once and joined to those of each candidate (``LiteralEnd``).
@@ -32,7 +33,7 @@ def certain(canonical: Canonical, held: Held, text: str, after: Continuation) ->
     if end is not None:
         piece = held.text + text + end.begin
         # An added token that begins before the cut might span it.
-        if not canonical.cuts.may_begin_added(piece):
+        if not canonical.vocabulary.added.may_span(piece, len(piece)):
             return canonical.encode_piece(piece)[held.emitted :] + end.tokens, end.held
     return certain_by_last_cut(canonical, held, text, after)
 
@@ -51,6 +52,10 @@ def certain_by_last_cut(
         return head[given:], NOTHING_HELD
     tail = whole[cut:]
     stable = canonical.stable(tail)
+    if canonical.cuts.joins is not None:
+        # A token's end that nothing can move is a cut.
+        begin = len(canonical.vocabulary.decode_bytes(stable).decode())
+        return (head + stable)[given:], Held(tail[begin:], 0) if begin < len(tail) else NOTHING_HELD
     # Tokens once given out stay given out, also where `stable` knows fewer of a longer tail.
     emitted = max(len(stable), given - len(head))
     return (head + stable)[given:], Held(tail, emitted)

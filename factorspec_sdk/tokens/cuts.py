@@ -18,20 +18,22 @@ before does not look beyond p.
    their own).
 2. Unknown pre-tokenizer: the last two pre-tokens of a text and the white space before them are held back.
    That is a rule of experience, so such a tokenizer must pass ``self_check`` first.
-3. Added tokens are looked for first: no cut where one could span it.
+3. SentencePiece style has no pre-tokens: p is a cut where no merge joins the two characters beside it
+   (``marks.py``). That is another pair cut.
+4. Added tokens are looked for first: no cut where one could span it.
 
 Texts begin at a cut; 0 is returned where there is no later one.
 """
 
 from __future__ import annotations
 
-import re
-
 from factorspec_sdk.tokens.characters import StandIns
 from factorspec_sdk.tokens.families import Family, recognise
+from factorspec_sdk.tokens.marks import MARK
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
 _MAX_PAIRS = 1 << 16
+_DIGITS = "0123456789"
 
 
 class Cuts:
@@ -43,6 +45,9 @@ class Cuts:
         family: the recognised family, or None if the pre-tokenizer is not a known one.
         splits_everywhere: every position is a cut: no token is longer than a byte.
         stand_ins: character classes, or None without a family.
+        joins: pairs of characters that a merge may join, for SentencePiece style, else None.
+        num_digits: digits of a full number: a run of digits has cuts on both sides and after so many. None:
+            there is no such rule.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -51,21 +56,16 @@ class Cuts:
         self.splits_everywhere = definition.num_merges == 0 and not definition.ignores_merges
         self.stand_ins = None if self.family is None else StandIns(self.family, vocabulary.tokenizer)
         self._pre_tokenizer = vocabulary.tokenizer.pre_tokenizer
-        self._added = tuple(token.content for token in definition.added)
-        starts = "".join(sorted({content[0] for content in self._added}))
-        self._added_start = re.compile(f"[{re.escape(starts)}]") if starts else None
-        self._longest_added = max(map(len, self._added), default=0)
+        self.joins = None if definition.marks is None else definition.marks.joins
+        self.num_digits = self._find_num_digits()
+        self._added = vocabulary.added
         self._pairs: dict[str, bool] = {}
         self._ends: dict[tuple[str, str], bool] = {}
 
     @property
     def is_local(self) -> bool:
         """True if cuts depend on the characters beside them alone (and on added tokens)."""
-        return self.family is not None or self.splits_everywhere
-
-    def may_begin_added(self, text: str) -> bool:
-        """True if the text holds a character with which an added token begins."""
-        return self._added_start is not None and self._added_start.search(text) is not None
+        return self.family is not None or self.splits_everywhere or self.joins is not None
 
     def last_cut(self, text: str, following: str | None = None) -> int:
         """The last cut of a text that begins at a cut.
@@ -79,7 +79,7 @@ class Cuts:
         """
         end = len(text)
         if following and end and self._always_between(text[-1], following):
-            if not self._may_span(text, end, following):
+            if not self._added.may_span(text, end, following):
                 return end
         if not self.is_local:
             return self._last_cut_of_unknown(text)
@@ -87,8 +87,8 @@ class Cuts:
         for at in range(end - 1, 0, -1):
             pair = text[at - 1 : at + 1]
             known = pairs.get(pair)
-            if (self.between(pair[0], pair[1]) if known is None else known) and not self._may_span(
-                text, at, None
+            if (self.between(pair[0], pair[1]) if known is None else known) and not self._added.may_span(
+                text, at
             ):
                 return at
         return 0
@@ -105,9 +105,22 @@ class Cuts:
             ]
             return min(found, default=None)
         for at in range(max(position, 1), len(text)):
-            if self.between(text[at - 1], text[at]) and not self._may_span(text, at, None):
+            if self.between(text[at - 1], text[at]) and not self._added.may_span(text, at):
                 return at
         return None
+
+    def parts(self, text: str) -> list[str]:
+        """A text parted at every pair cut; added tokens apart."""
+        pairs, out, begin = self._pairs, [], 0
+        for at in range(1, len(text)):
+            pair = text[at - 1 : at + 1]
+            known = pairs.get(pair)
+            if self.between(pair[0], pair[1]) if known is None else known:
+                out.append(text[begin:at])
+                begin = at
+        if text:
+            out.append(text[begin:])
+        return out
 
     def between(self, left: str, right: str) -> bool:
         """True if there is always a cut between two neighbouring characters, added tokens apart."""
@@ -128,7 +141,17 @@ class Cuts:
             known = self._ends[key] = all(self.between(left, right) for right in following)
         return known
 
+    def _find_num_digits(self) -> int | None:
+        if self.splits_everywhere:
+            return 1
+        if self.joins is not None:
+            return None if any(pair[0] in _DIGITS or pair[1] in _DIGITS for pair in self.joins) else 1
+        return None if self.family is None else self.family.num_digits
+
     def _pair_is_cut(self, left: str, right: str) -> bool:
+        if self.joins is not None:
+            # A mark in a text would be read as a space.
+            return (left + right).replace(MARK, " ") not in self.joins
         family, classes = self.family, self.stand_ins
         if family is None or classes is None:
             return False
@@ -149,20 +172,6 @@ class Cuts:
             return True
         return after == "letter" and not family.words_take_prefix and left != "'"
 
-    def _may_span(self, text: str, at: int, following: str | None) -> bool:
-        """True if an added token may begin before ``at`` and end after it, given the text on both sides."""
-        if self._added_start is None:
-            return False
-        for match in self._added_start.finditer(text, max(0, at - self._longest_added + 1), at):
-            begun = text[match.start() : at]
-            for content in self._added:
-                if len(content) > len(begun) and content.startswith(begun):
-                    rest = content[len(begun) :]
-                    known = text[at : at + len(rest)]
-                    if rest.startswith(known) and (known or following is None or rest[0] in following):
-                        return True
-        return False
-
     def _last_cut_of_unknown(self, text: str) -> int:
         if self._pre_tokenizer is None:
             return 0
@@ -170,6 +179,6 @@ class Cuts:
         if len(pieces) <= 2:
             return 0
         for _, (start, _end) in reversed(pieces[:-1]):
-            if start > 0 and not text[start - 1].isspace() and not self._may_span(text, start, None):
+            if start > 0 and not text[start - 1].isspace() and not self._added.may_span(text, start):
                 return int(start)
         return 0

@@ -1,34 +1,39 @@
 """Writing JSON strings so that the tokenizer takes them literally.
 
-Three things would otherwise break ``decode(encode(text)) == text``: an added token's text inside a value
-(it becomes that token), a normaliser that composes or reorders characters, and a byte without a token.
-In each case the offending character is written as ``\\uXXXX``, which is another JSON text of the same value.
+Some things would otherwise break ``decode(encode(text)) == text``: an added token's text inside a value
+(it becomes that token), a normaliser that composes or reorders characters, a mark (it becomes a space), and a
+byte without a token. In each case the offending character is written as ``\\uXXXX``, which is another JSON
+text of the same value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from factorspec_sdk.errors import EngineError, Problem, shown
-from factorspec_sdk.tokens.definition import Definition
+from factorspec_sdk.tokens.added import AddedTexts
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
+_DELETE = "\x7f"  # the only ASCII control character that JSON texts hold as itself
 _UNIT = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
 
 
 class Escaper:
     """Rewrites JSON texts for one tokenizer. Does not change; safe to share."""
 
-    def __init__(self, definition: Definition, tokenizer: Tokenizer, missing_bytes: frozenset[int]) -> None:
-        self._tokenizer = tokenizer
-        self._normalizes = bool(definition.normalizers)
-        self._missing_bytes = missing_bytes
-        contents = sorted((token.content for token in definition.added), key=len, reverse=True)
-        self._added = re.compile("|".join(map(re.escape, contents))) if contents else None
+    def __init__(
+        self, added: AddedTexts, has_tokens: Callable[[str], bool], normalize: Callable[[str], str]
+    ) -> None:
+        """Make one for a tokenizer.
+
+        Args:
+            added: its added tokens.
+            has_tokens: whether a character has tokens that spell it.
+            normalize: what it does to a text first.
+        """
+        self._added = added
+        self._has_tokens = has_tokens
+        self._normalize = normalize
 
     def escape(self, json_text: str) -> str:
         """A JSON text of the same value, whose encoding decodes to exactly that text.
@@ -39,17 +44,11 @@ class Escaper:
             EngineError: an added token cannot be kept out by escaping characters of strings.
         """
         text = json_text
-        if not text.isascii():
+        if not text.isascii() or _DELETE in text:
             text = self._escape_characters(text)
-        if self._added is not None and self._added.search(text):
-            text = self._escape_added(text, self._added)
+        if self._added.may_begin_in(text):
+            text = self._escape_added(text)
         return text
-
-    def _normalized(self, text: str) -> str:
-        normalizer = self._tokenizer.normalizer
-        if not self._normalizes or normalizer is None:
-            return text
-        return str(normalizer.normalize_str(text))
 
     def _escape_characters(self, text: str) -> str:
         """Escape what has no bytes, no byte tokens, or would be normalised.
@@ -61,7 +60,7 @@ class Escaper:
         run = ""
         for character in text:
             piece = character
-            if not character.isascii() and not self._stands(run, character):
+            if character >= _DELETE and not self._stands(run, character):
                 piece = _escaped(character)
             run = piece[-1] if piece[-1].isascii() else run + piece
             out.append(piece)
@@ -70,17 +69,17 @@ class Escaper:
     def _stands(self, run: str, character: str) -> bool:
         if "\ud800" <= character <= "\udfff":
             return False
-        if self._missing_bytes and not self._missing_bytes.isdisjoint(character.encode()):
+        if not self._has_tokens(character):
             return False
-        return self._normalized(run + character) == run + character
+        return self._normalize(run + character) == run + character
 
-    def _escape_added(self, text: str, added: re.Pattern[str]) -> str:
+    def _escape_added(self, text: str) -> str:
         """Escape a character of each occurrence of an added token, until none is left."""
         for _ in range(len(text) + 1):
-            match = added.search(text)
-            if match is None:
+            found = self._added.find(text)
+            if found is None:
                 return text
-            at = next((i for i in _plain_positions(text) if match.start() <= i < match.end()), None)
+            at = next((i for i in _plain_positions(text) if found[0] <= i < found[1]), None)
             if at is None:
                 break
             text = text[:at] + _escaped(text[at]) + text[at + 1 :]

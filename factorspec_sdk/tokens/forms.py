@@ -240,7 +240,7 @@ def supports_form(canonical: Canonical, form: Form, codes: Sequence[int]) -> boo
         opening = f"{form.opening}-" if code < 0 else form.opening
         pieces = [opening, *pieces_of(form.body(abs(code)), size), f"{form.closing},"]
         parts = [canonical.encode_piece(piece) for piece in pieces if piece]
-        if tuple(chain.from_iterable(parts)) != tuple(canonical.vocabulary.encode("".join(pieces))):
+        if tuple(chain.from_iterable(parts)) != canonical.vocabulary.encode_inside("".join(pieces)):
             return False
     return True
 

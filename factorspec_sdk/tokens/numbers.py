@@ -6,8 +6,8 @@ digits are walked instead, asking the set of feasible values only "is any of you
     up to j digits may follow the digits p  ⇔  a feasible value in [p·10^i, p·10^i + 10^i - 1], some i ≤ j
 
 How digits become tokens is the tokenizer's *digit rule*. Supported are those where numbers are pre-tokens of
-at most g digits, counted from the left (g = 1: SmolLM2, Qwen; g = 3: Llama 3, gpt-oss), so that the tokens of
-a group do not depend on what stands beside it::
+at most g digits, counted from the left (g = 1: SmolLM2, Qwen, Llama 2, Gemma; g = 3: Llama 3, gpt-oss), so
+that the tokens of a group do not depend on what stands beside it::
 
     -1234567    g = 3    lead tokens (white space, '-')  |  123  |  456  |  7
                                                             full groups     a shorter group is the last
@@ -318,12 +318,8 @@ class NumberWalk:
 
 def group_size(canonical: Canonical) -> int | None:
     """Digits of a full group, or None where the digit rule is not one of those supported."""
-    family = canonical.cuts.family
-    if canonical.cuts.splits_everywhere:
-        return 1
-    if family is None or family.num_digits is None or family.num_digits > _MAX_GROUP:
-        return None
-    return family.num_digits
+    size = canonical.cuts.num_digits
+    return None if size is None or size > _MAX_GROUP else size
 
 
 def supports_numbers(canonical: Canonical) -> bool:

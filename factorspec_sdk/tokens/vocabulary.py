@@ -1,13 +1,24 @@
 """A tokenizer as the token layer sees it: ids, their exact bytes, and the encoding of text.
 
-Only byte-level BPE is taken (GPT-2, SmolLM2, Qwen, Llama 3, gpt-oss and their like). Anything else is
-refused when the vocabulary is made, with the reason: a mask that is nearly right is wrong.
+Taken are byte-level BPE (GPT-2, SmolLM2, Qwen, Llama 3, gpt-oss and their like) and SentencePiece-style BPE
+(Llama 2, Mistral, Gemma: ``marks.py``). Anything else is refused when the vocabulary is made, with the
+reason: a mask that is nearly right is wrong.
+
+*The leading mark.* A tokenizer such as Llama 2's puts a mark, so a space, before every text. A record follows
+a prompt, and its tokens must be those that the model has seen there, which the chat template tells:
+
+    [INST] Plan a trip. [/INST] {"city": "Rome"}     ▁{" city ": …    a space, or an own encoding, precedes
+    <|assistant|>\n{"city": "Rome"}                   {" city ": …    the answer follows a line break at once
+
+Canonical is the first. With ``leading_mark=False`` it is the second: the tokens of a record are those that
+its text has in the middle of another. ``Vocabulary.lead`` is what the first token spells beyond the record, a
+space or nothing. JSON parsers take no notice of it, and ``decode`` drops it, as the tokenizer's own decoder
+does.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,11 +26,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from factorspec_sdk.errors import EngineError, MissingExtra, ModelNotFound, Problem
-from factorspec_sdk.tokens.alphabet import from_alphabet, to_alphabet
-from factorspec_sdk.tokens.definition import Definition, problems_of
+from factorspec_sdk.tokens.added import AddedTexts
+from factorspec_sdk.tokens.definition import Definition, parse, problems_of
 from factorspec_sdk.tokens.escaping import Escaper
+from factorspec_sdk.tokens.marks import MARK, Marks, tokenizer_inside
 from factorspec_sdk.tokens.prepared import Prepared, PreparedFiles, outline_of
 from factorspec_sdk.tokens.ranks import Encoding, Ranks, twin_of
+from factorspec_sdk.tokens.spelling import read_table
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -38,11 +51,13 @@ class Vocabulary:
         name: what errors call it.
         tokenizer: the library's tokenizer, without truncation and padding.
         definition: its definition (``tokenizer.json``), read.
-        hash: SHA-256 (hex) of the definition, the logit width and the end ids.
+        lead: what the tokens of a record spell before its text: a space for a leading mark, else nothing.
+        hash: SHA-256 (hex) of the definition, the logit width, the end ids and the lead.
         logit_width: columns of the model's logits; ids without a token lie in it.
         end_ids: ids that end a completion, in the given order.
         is_checked: it has passed its self-check, now or in an earlier process (``cache``).
         added_ids: ids of added tokens, special or not. They are no part of values or of free text.
+        added: their contents.
         special_ids: those of ``added_ids`` that the tokenizer calls special.
     """
 
@@ -53,6 +68,7 @@ class Vocabulary:
         logit_width: int | None = None,
         end_ids: Iterable[int] = (),
         name: str = "tokenizer",
+        leading_mark: bool | None = None,
         cache: str | Path | None = None,
         source: bytes | None = None,
     ) -> None:
@@ -72,6 +88,9 @@ class Vocabulary:
         self._prepared = prepared
         self.definition = Definition.read(prepared.definition)
         self.end_ids = tuple(end_ids)
+        self.lead = self._lead(self.definition.marks, leading_mark)
+        self._inside = tokenizer_inside(tokenizer, self.definition.marks)
+        self.added = AddedTexts(token.content for token in self.definition.added)
         self.added_ids = frozenset(token.id for token in self.definition.added)
         self.special_ids = frozenset(token.id for token in self.definition.added if token.special)
         self._bytes = list(prepared.table)
@@ -79,9 +98,10 @@ class Vocabulary:
         self.logit_width = num_ids if logit_width is None else logit_width
         self._refuse(self._width_problems(num_ids))
         self._bytes.extend([b""] * (self.logit_width - num_ids))
-        seed = f"{self.logit_width} {self.end_ids} {prepared.hash}"
+        seed = f"{self.logit_width} {self.end_ids} {prepared.hash}{self.lead}"
         self.hash = hashlib.sha256(seed.encode()).hexdigest()
-        self._escaper = Escaper(self.definition, tokenizer, self._missing_bytes())
+        self._missing_bytes = self._find_missing_bytes()
+        self._escaper = Escaper(self.added, self._has_tokens, self._normalize)
 
     @classmethod
     def from_tokenizer(
@@ -91,6 +111,7 @@ class Vocabulary:
         end_ids: Iterable[int] = (),
         *,
         name: str = "tokenizer",
+        leading_mark: bool | None = None,
         cache: str | Path | None = None,
     ) -> Vocabulary:
         """The vocabulary of a ``tokenizers.Tokenizer``.
@@ -100,13 +121,22 @@ class Vocabulary:
             logit_width: columns of the model's logits, at least the number of ids; None: the number of ids.
             end_ids: ids that end a completion.
             name: what errors call it.
+            leading_mark: whether a record's first token carries the mark that the tokenizer puts before a
+                text (see the top of the file); None: if the tokenizer puts one.
             cache: a directory for what is worked out of a tokenizer (``prepared.py``); None: nothing is kept
                 on disk.
 
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
-        return cls(tokenizer, logit_width=logit_width, end_ids=end_ids, name=name, cache=cache)
+        return cls(
+            tokenizer,
+            logit_width=logit_width,
+            end_ids=end_ids,
+            name=name,
+            leading_mark=leading_mark,
+            cache=cache,
+        )
 
     @classmethod
     def from_file(
@@ -116,6 +146,7 @@ class Vocabulary:
         end_ids: Iterable[int] = (),
         *,
         name: str | None = None,
+        leading_mark: bool | None = None,
         cache: str | Path | None = None,
     ) -> Vocabulary:
         """The vocabulary of a ``tokenizer.json``. Arguments as for ``from_tokenizer``.
@@ -136,6 +167,7 @@ class Vocabulary:
             logit_width=logit_width,
             end_ids=end_ids,
             name=name or path,
+            leading_mark=leading_mark,
             cache=cache,
             source=source,
         )
@@ -212,13 +244,24 @@ class Vocabulary:
         return self._bytes[token_id]
 
     def token_id(self, data: bytes) -> int | None:
-        """The id of the ordinary token with exactly these bytes, or None."""
-        token_id = self.tokenizer.token_to_id(to_alphabet(data))
-        return None if token_id in self.added_ids else token_id
+        """The id of the ordinary token with exactly these bytes (of several, the one of BPE), or None."""
+        for name in self.definition.spelling.names_of(data):
+            token_id = self.tokenizer.token_to_id(name)
+            if token_id is not None and token_id not in self.added_ids and self._bytes[token_id] == data:
+                return int(token_id)
+        return None
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The tokenizer's own encoding of ``text``, without special tokens put around it."""
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
+        """The tokenizer's own encoding of a whole text, without special tokens put around it.
+
+        Its bytes are ``lead`` and the text.
+        """
+        tokenizer = self.tokenizer if self.lead else self._inside
+        return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def encode_inside(self, text: str) -> tuple[int, ...]:
+        """The tokenizer's own encoding of a text in the middle of another: no mark is put before it."""
+        return tuple(self._inside.encode(text, add_special_tokens=False).ids)
 
     def decode_bytes(self, token_ids: Iterable[int]) -> bytes:
         """The tokens' bytes, joined."""
@@ -226,13 +269,13 @@ class Vocabulary:
         return b"".join([table[token_id] for token_id in token_ids])
 
     def decode(self, token_ids: Iterable[int], *, errors: Literal["strict", "replace"] = "strict") -> str:
-        """The text of the tokens, exactly (no clean-up, nothing skipped).
+        """The text of a record's tokens, exactly (no clean-up, nothing skipped but ``lead``).
 
         Raises:
             UnicodeDecodeError: the bytes are not UTF-8 (a token may end inside a character) and ``errors`` is
                 "strict".
         """
-        return self.decode_bytes(token_ids).decode("utf-8", errors)
+        return self.decode_bytes(token_ids).decode("utf-8", errors).removeprefix(self.lead)
 
     def escape(self, json_text: str) -> str:
         """A JSON text of the same value that the tokenizer takes literally. See ``Escaper``."""
@@ -240,32 +283,32 @@ class Vocabulary:
 
     def _prepare(self, text: str) -> Prepared:
         """What the definition comes to, worked out anew."""
-        raw = json.loads(text)
+        raw = parse(text)
         definition = Definition.read(raw)
         self._refuse(problems_of(definition))
-        table = self._read_bytes(raw["model"]["vocab"], definition)
+        table, problems = read_table(raw["model"]["vocab"], definition)
+        self._refuse(problems)
         return Prepared(hashlib.sha256(text.encode()).hexdigest(), outline_of(raw), table)
 
-    def _read_bytes(self, vocab: dict[str, int], definition: Definition) -> list[bytes]:
-        added = {token.id: token.content for token in definition.added}
-        table = [b""] * (1 + max([*vocab.values(), *added]))
-        broken: list[str] = []
-        for token, token_id in vocab.items():
-            data = from_alphabet(token)
-            if data is None:
-                if token_id not in added:
-                    broken.append(token)
-            else:
-                table[token_id] = data
-        for token_id, content in added.items():
-            table[token_id] = content.encode()
-        if broken:
-            self._refuse(
-                [Problem("model.vocab", "a token is no string of the byte alphabet", repr(broken[0]))]
-            )
-        return table
+    def _lead(self, marks: Marks | None, leading_mark: bool | None) -> str:
+        leads = marks is not None and marks.leads
+        if leading_mark and not leads:
+            self._refuse([Problem("leading_mark", "this tokenizer puts no mark before a text", "True")])
+        return " " if leads and leading_mark is not False else ""
 
-    def _missing_bytes(self) -> frozenset[int]:
+    def _has_tokens(self, character: str) -> bool:
+        """True if tokens spell a character exactly."""
+        if self.definition.marks is not None and character == MARK:
+            return False  # it would be read as a space
+        data = character.encode()
+        return self._missing_bytes.isdisjoint(data) or self.token_id(data) is not None
+
+    def _normalize(self, text: str) -> str:
+        """What the normaliser makes of a text, marks apart."""
+        normalizer = self.tokenizer.normalizer
+        return text if normalizer is None or self.definition.marks else str(normalizer.normalize_str(text))
+
+    def _find_missing_bytes(self) -> frozenset[int]:
         present = {self._bytes[i][0] for i in self.text_ids if len(self._bytes[i]) == 1}
         missing = frozenset(range(256)) - present - _NEVER_IN_UTF8
         ascii_text = {byte for byte in missing if 0x20 <= byte < 0x7F}

@@ -11,11 +11,12 @@ from factorspec_sdk.errors import TokenLimitTooSmall
 from factorspec_sdk.fields.domains import BranchDomain, IntRange
 from factorspec_sdk.graph.program import Branch, End, Literal, Program, Slot, Value
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
+from factorspec_sdk.testing.tokenizers import ALL
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import BruteFeasibility, Written, random_spec
 from tests.decoding.tries import Trie, record_tokens
 
-FAMILIES = ("tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "unfamiliar", "bytes")
+FAMILIES = (*ALL, "bytes")
 SPECS_PER_FAMILY = 40
 
 

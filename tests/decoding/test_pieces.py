@@ -16,7 +16,7 @@ from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import FreeFeasibility
 
-FAMILIES = ("tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "bytes")
+FAMILIES = ("tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "sentencepiece", "gemma", "bytes")
 SOURCES: dict[str, tuple[str, ...]] = {
     "plain": ("the cat sat on the mat",),
     "two": ("abcab", "bca d"),

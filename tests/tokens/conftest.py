@@ -19,6 +19,6 @@ def canonical(request: pytest.FixtureRequest) -> Canonical:
     return canonical_like(request.param)
 
 
-@pytest.fixture(params=["bytes", "tricky", "smollm2", "qwen", "cl100k", "o200k"])
+@pytest.fixture(params=["bytes", "tricky", "smollm2", "qwen", "cl100k", "o200k", "sentencepiece", "gemma"])
 def number_canonical(request: pytest.FixtureRequest) -> Canonical:
     return canonical_like(request.param)

@@ -37,7 +37,7 @@ def entries(cache: Path) -> list[Path]:
     return sorted(cache.iterdir())
 
 
-@pytest.mark.parametrize("family", ["tricky", "gpt2", "qwen"])
+@pytest.mark.parametrize("family", ["tricky", "gpt2", "qwen", "sentencepiece", "gemma"])
 def test_a_kept_vocabulary_equals_one_made_anew(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,10 +45,19 @@ def test_a_kept_vocabulary_equals_one_made_anew(
     tokenizer, end_ids = fresh.tokenizer, fresh.end_ids
     Canonical(Vocabulary.from_tokenizer(tokenizer, fresh.logit_width, end_ids, cache=tmp_path))
     monkeypatch.setattr(canonical, "check", no_check)
-    monkeypatch.setattr(Vocabulary, "_read_bytes", None)
+    monkeypatch.setattr(Vocabulary, "_prepare", None)
     kept = Vocabulary.from_tokenizer(tokenizer, fresh.logit_width, end_ids, cache=tmp_path)
-    assert Canonical(kept).encode_piece(TEXT) == fresh.encode(TEXT)
-    for name in ("hash", "definition", "added_ids", "special_ids", "text_ids", "all_bytes", "logit_width"):
+    assert Canonical(kept).encode_piece(TEXT) == fresh.encode_inside(TEXT)
+    for name in (
+        "hash",
+        "lead",
+        "definition",
+        "added_ids",
+        "special_ids",
+        "text_ids",
+        "all_bytes",
+        "logit_width",
+    ):
         assert getattr(kept, name) == getattr(fresh, name), name
     assert list(kept.sorted_ids) == sorted(fresh.text_ids, key=lambda i: (fresh.token_bytes(i), i))
     assert kept.escape('"<think> \ud800"') == fresh.escape('"<think> \ud800"')

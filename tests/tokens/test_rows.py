@@ -127,7 +127,7 @@ class Walker:
     def __init__(self, canonical: Canonical, opening: str, slots: Sequence[Slot]) -> None:
         self.canonical, self.slots = canonical, slots
         first = Continuation(opening, following_of(slots[0]))
-        self.given, held = certain(canonical, NOTHING_HELD, "", first)
+        self.given, held = certain(canonical, canonical.start, "", first)
         self.hypotheses, self.complete = self.close([self.open(0, held)])
 
     def open(self, slot: int, held: Held) -> Hypothesis:
