@@ -6,10 +6,9 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from factorspec_sdk.tokens import Canonical, Vocabulary
+from factorspec_sdk.tokens import Vocabulary
 from tests.tokenizers.sources import folder
 
 
@@ -47,9 +46,8 @@ def missing(name: str) -> str | None:
     return None if path.is_file() else f"{path} is not there; run: make tokenizers"
 
 
-@cache
 def vocabulary(name: str) -> Vocabulary:
-    """The vocabulary of a fetched tokenizer. Made once."""
+    """The vocabulary of a fetched tokenizer. Not kept: some take 100 MB."""
     real = REAL[name]
     if name in TIKTOKEN:
         made = ranks(name)
@@ -68,13 +66,6 @@ def vocabulary(name: str) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, real.logit_width, ends, name=name)
 
 
-@cache
-def canonical(name: str) -> Canonical:
-    """``Canonical`` of a fetched tokenizer. Made once."""
-    return Canonical(vocabulary(name))
-
-
-@cache
 def ranks(name: str) -> dict[str, Any]:
     """A fetched tiktoken encoding: ``ranks``, ``pat_str`` and ``special_tokens``.
 
