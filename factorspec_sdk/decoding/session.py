@@ -267,7 +267,7 @@ class Session:
 
     def _begin(self, run: Run) -> None:
         self._marks.append(_Mark(len(self._tokens), run))
-        self._run, self._offset, self._step = run, 0, None
+        self._run, self._offset, self._step, self._step_allowed = run, 0, None, None
 
     def _run_after(self, run: Run, before: Sequence[int], token: int) -> Run:
         """The run behind a token that is chosen after a run, which ends behind the tokens ``before``."""

@@ -8,9 +8,10 @@ import random
 import pytest
 
 from factorspec_sdk.decoding import Decoder, Session
+from factorspec_sdk.decoding.runs import allowed_tokens
 from factorspec_sdk.errors import TooLarge
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
-from factorspec_sdk.graph.program import Branch, End, Literal, Program, Slot, Value
+from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Program, Slot, Value
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import FreeFeasibility, random_spec
@@ -162,3 +163,17 @@ def test_ten_million_values_are_walked_by_their_digits(canonical: Canonical) -> 
     assert session.commit(canonical.vocabulary.encode('{"n": 10000001}')) < len(
         canonical.vocabulary.encode('{"n": 10000001}')
     )
+
+
+def test_each_text_of_a_record_has_its_own_closing_tokens(canonical: Canonical) -> None:
+    """Asked at every token or committed at once: the masks are those of the hypotheses."""
+    nodes = (Literal('{"a": "', 1), Hole(0, 2), Literal('", "b": "', 3), Hole(1, 4), Literal('"}', 5), End())
+    texts = (HoleSpec("a", "string", None, 0, None), HoleSpec("b", "string", None, 0, None))
+    program = Program(nodes, 0, (), texts)
+    decoder = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    session, hypotheses = decoder.session(), decoder.start
+    for token in canonical.vocabulary.encode('{"a": "one!", "b": "two!"}'):
+        assert session.allowed() == allowed_tokens(hypotheses)
+        assert session.commit([token]) == 1
+        hypotheses = decoder.opener.advance(hypotheses, token)
+    assert session.state == "complete"
