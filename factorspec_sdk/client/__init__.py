@@ -5,12 +5,21 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.client import AsyncClient, Client
-from factorspec_sdk.client.result import GoalReport, Origin, RelationReport, Report, Result, Usage
+from factorspec_sdk.client.result import (
+    DraftReport,
+    GoalReport,
+    Origin,
+    RelationReport,
+    Report,
+    Result,
+    Usage,
+)
 from factorspec_sdk.client.transport import Transport
 
 __all__ = [
     "AsyncClient",
     "Client",
+    "DraftReport",
     "GoalReport",
     "IncompleteAnswer",
     "InvalidAnswer",

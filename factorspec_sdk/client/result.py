@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from factorspec_sdk.client.transport import JsonObject
 
 T = TypeVar("T")
 Origin = Literal["certain", "chosen", "free"]
+
+_GUESSES = {"branch": "in branches", "text": "in free text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,14 @@ class GoalReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftReport:
+    """Tokens that were drafted, and those of them that stand in the record."""
+
+    drafted: int
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How a record came about, as the server tells it.
 
@@ -73,14 +83,21 @@ class Report:
         exact: False if a budget narrowed the choice among valid records; the record is valid all the same.
         near_limit: True if the token limit left out some valid records towards the end.
         prompt_tokens: tokens of the prompt.
+        reused: those of them that the server did not have to read again.
         tokens: tokens of the record: ``certain`` + ``chosen`` + ``free``.
         certain: tokens that the spec determined.
         chosen: tokens that the model chose among those that lead to a valid record.
         free: tokens of free text.
         choice_points: positions where at least two tokens were allowed.
-        model_steps: forward passes of the model that this request took part in.
+        model_steps: forward passes in which the model decided something for this record.
+        fill_steps: forward passes that only read parts of a long prompt or of a long certain run.
         guessed: drafted tokens that were not certain.
         accepted: those of them that stood.
+        drafts: drafted and accepted tokens by kind: ``certain`` runs, ``branch`` (values of a choice,
+            each with what is certain behind it), ``text`` (guesses of free text).
+        tokens_run: tokens that the model ran for the record, drafts that did not stand included.
+        in_vain: those of them that did not stand.
+        widest: most of them in one pass.
         prefill_s: seconds for the prompt.
         decode_s: seconds for the record.
         compile_s: seconds to compile the spec, in this request or an earlier one.
@@ -107,6 +124,12 @@ class Report:
     compile_s: float
     spec_cached: bool
     seed: int
+    reused: int = 0
+    fill_steps: int = 0
+    drafts: Mapping[str, DraftReport] = field(default_factory=dict)
+    tokens_run: int = 0
+    in_vain: int = 0
+    widest: int = 0
     relations: tuple[RelationReport, ...] = ()
     objective: tuple[GoalReport, ...] = ()
     origins: tuple[tuple[str, Origin], ...] | None = None
@@ -117,7 +140,16 @@ class Report:
     def _lines(self) -> Iterator[str]:
         tokens = f"{self.tokens} tokens: {self.certain} certain, {self.chosen} chosen, {self.free} free"
         yield f"{tokens}; {self.model_steps} steps of the model"
-        times = f"{self.prefill_s:.2f} s for the prompt, {self.decode_s:.2f} s for the record"
+        drafts = [
+            f"{count.accepted} of {count.drafted} {_GUESSES[kind]}"
+            for kind, count in self.drafts.items()
+            if kind in _GUESSES and count.drafted
+        ]
+        if drafts:
+            vain = f"{self.in_vain} of {self.tokens_run} tokens run in vain"
+            yield f"drafted and kept: {', '.join(drafts)}; {vain}"
+        reused = f" ({self.reused} of {self.prompt_tokens} tokens known)" if self.reused else ""
+        times = f"{self.prefill_s:.2f} s for the prompt{reused}, {self.decode_s:.2f} s for the record"
         yield f"{times}, {self.compile_s:.2f} s to compile the spec{' before' if self.spec_cached else ''}"
         if not self.exact:
             yield "a budget narrowed the choice among valid records"

@@ -102,6 +102,11 @@ class EngineThread:
         return len(self._waiting)
 
     @property
+    def prefix_bytes(self) -> int:
+        """Bytes of keys and values that are kept for requests that begin like earlier ones."""
+        return self._runner.prefix_bytes
+
+    @property
     def num_running(self) -> int:
         """Requests that run now."""
         return len(self._running)

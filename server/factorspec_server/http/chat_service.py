@@ -165,7 +165,12 @@ class ChatService:
 def usage_of(completion: Completion) -> dict[str, JsonValue]:
     """Token counts as OpenAI names them."""
     prompt, written = completion.usage.prompt_tokens, completion.usage.tokens
-    return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": written,
+        "total_tokens": prompt + written,
+        "prompt_tokens_details": {"cached_tokens": completion.usage.reused},
+    }
 
 
 def _session(compiled: CompiledSpec, limit: int, most: int, on_budget: OnBudget) -> tuple[int, Session]:

@@ -26,10 +26,28 @@ class Metrics:
             registry=registry,
         )
         self._tokens = Counter(
-            "factorspec_tokens", "Tokens read (prompt) and written.", ["origin"], registry=registry
+            "factorspec_tokens",
+            "Tokens read (prompt, those reused among them) and written (certain, chosen, free).",
+            ["origin"],
+            registry=registry,
         )
         self._steps = Counter(
-            "factorspec_model_steps", "Model steps that requests took part in.", registry=registry
+            "factorspec_model_steps",
+            "Model steps that requests took part in: with a decision, or only filling in tokens.",
+            ["kind"],
+            registry=registry,
+        )
+        self._drafts = Counter(
+            "factorspec_draft_tokens",
+            "Drafted tokens by kind of draft and fate: accepted or rejected.",
+            ["kind", "fate"],
+            registry=registry,
+        )
+        self._run = Counter(
+            "factorspec_run_tokens",
+            "Tokens run by the model: prompt, kept in an answer, in_vain for drafts that did not stand.",
+            ["use"],
+            registry=registry,
         )
         self._time = Histogram(
             "factorspec_request_seconds", "Time from request to answer.", buckets=_TIMES_S, registry=registry
@@ -43,7 +61,8 @@ class Metrics:
         engine, cache = service.served.engine, service.compiler.cache
         for name, text, read in (
             ("waiting_requests", "Requests that wait for the engine.", lambda: engine.num_waiting),
-            ("running_requests", "Requests in the batch that runs.", lambda: engine.num_running),
+            ("running_requests", "Requests that run.", lambda: engine.num_running),
+            ("prefix_bytes", "Keys and values kept for equal beginnings.", lambda: engine.prefix_bytes),
             ("cached_specs", "Compiled specs that are kept.", lambda: len(cache)),
             ("cached_bytes", "Their approximate size.", lambda: cache.num_bytes),
         ):
@@ -57,9 +76,18 @@ class Metrics:
         """A request was run; ``time_s`` seconds passed from its arrival."""
         usage = completion.usage
         self._tokens.labels("prompt").inc(usage.prompt_tokens)
+        self._tokens.labels("reused").inc(usage.reused)
         self._tokens.labels("certain").inc(usage.certain)
-        self._tokens.labels("chosen").inc(usage.chosen)
-        self._steps.inc(usage.model_steps)
+        self._tokens.labels("chosen").inc(usage.chosen - usage.free)
+        self._tokens.labels("free").inc(usage.free)
+        self._steps.labels("decision").inc(usage.model_steps)
+        self._steps.labels("fill").inc(usage.fill_steps)
+        for kind, count in usage.drafts.items():
+            self._drafts.labels(kind, "accepted").inc(count.accepted)
+            self._drafts.labels(kind, "rejected").inc(count.drafted - count.accepted)
+        self._run.labels("prompt").inc(usage.prompt_tokens - usage.reused)
+        self._run.labels("kept").inc(usage.tokens_run - usage.in_vain)
+        self._run.labels("in_vain").inc(usage.in_vain)
         self._time.observe(time_s)
         if job.compiled is not None and not job.was_cached:
             self._compile.observe(job.compiled.compile_s)

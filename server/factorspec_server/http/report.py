@@ -2,9 +2,10 @@
 
 ::
 
-    {"exact": true, "near_limit": false, "prompt_tokens", "tokens", "certain", "chosen", "free",
-     "choice_points", "model_steps", "guessed", "accepted", "prefill_s", "decode_s", "compile_s",
-     "spec_cached", "seed",
+    {"exact": true, "near_limit": false, "prompt_tokens", "reused", "tokens", "certain", "chosen", "free",
+     "choice_points", "model_steps", "fill_steps", "guessed", "accepted",
+     "drafts": {"certain": {"drafted", "accepted"}, "branch": {...}, "text": {...}},
+     "tokens_run", "in_vain", "widest", "prefill_s", "decode_s", "compile_s", "spec_cached", "seed",
      "relations": [{"name", "place", "outcome", "enforced", "why", "explanation"}],
      "objective": [{"name", "goal", "value", "best", "bound", "proven", "gap"}],      one a level
      "origins": [[token's text, "certain" | "chosen" | "free"], ...]}      where the request asks for it
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from dataclasses import asdict
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
@@ -35,14 +37,20 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
         "exact": counted.exact,
         "near_limit": counted.near_limit,
         "prompt_tokens": usage.prompt_tokens,
+        "reused": usage.reused,
         "tokens": len(session.tokens),
         "certain": counted.certain,
         "chosen": counted.chosen,
         "free": counted.free,
         "choice_points": counted.choice_points,
         "model_steps": usage.model_steps,
+        "fill_steps": usage.fill_steps,
         "guessed": usage.guessed,
         "accepted": usage.accepted,
+        "drafts": {kind: {**asdict(count)} for kind, count in usage.drafts.items()},
+        "tokens_run": usage.tokens_run,
+        "in_vain": usage.in_vain,
+        "widest": usage.widest,
         "prefill_s": round(usage.prefill_s, 6),
         "decode_s": round(usage.decode_s, 6),
         "compile_s": round(compiled.compile_s, 6),

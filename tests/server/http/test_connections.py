@@ -166,13 +166,39 @@ def test_foreign_host_names_are_refused() -> None:
 
 
 def test_metrics_count_what_happened(own_server: Server) -> None:
-    post(own_server)
+    answer = post(own_server).json()
     post(own_server, n=3)
     text = httpx.get(f"{own_server.root}/metrics").text
     assert 'factorspec_requests_total{outcome="ok"} 1.0' in text
     assert 'factorspec_requests_total{outcome="unsupported_keyword"} 1.0' in text
     assert 'factorspec_tokens_total{origin="certain"}' in text
     assert "factorspec_cached_specs 1.0" in text
+    report = answer["factorspec"]["report"]
+    counted = {
+        'model_steps_total{kind="decision"}': report["model_steps"],
+        'model_steps_total{kind="fill"}': 0,
+        'draft_tokens_total{fate="accepted",kind="certain"}': report["drafts"]["certain"]["accepted"],
+        'draft_tokens_total{fate="rejected",kind="certain"}': 0,
+        'run_tokens_total{use="prompt"}': report["prompt_tokens"],
+        'run_tokens_total{use="kept"}': report["tokens_run"] - report["in_vain"],
+        'run_tokens_total{use="in_vain"}': report["in_vain"],
+        'tokens_total{origin="reused"}': 0,
+        'tokens_total{origin="free"}': report["free"],
+    }
+    for name, count in counted.items():
+        assert f"factorspec_{name} {float(count)}" in text
+    assert "factorspec_prefix_bytes" in text
+
+
+def test_a_prompt_that_was_read_before_counts_as_cached(own_server: Server) -> None:
+    usages = [post(own_server).json()["usage"] for _ in range(2)]
+    assert [usage["prompt_tokens_details"]["cached_tokens"] for usage in usages] == [
+        0,
+        usages[0]["prompt_tokens"] - 1,
+    ]
+    assert 'origin="reused"} ' + str(float(usages[0]["prompt_tokens"] - 1)) in (
+        httpx.get(f"{own_server.root}/metrics").text
+    )
 
 
 def test_closing_finishes_what_was_taken() -> None:
