@@ -7,58 +7,36 @@ to be written, as sequences of symbols of which one must be written whole::
     rest 0                    nothing
     rest n = (symbol, rest)   a symbol, then an earlier rest: an id into ``_rests``
 
-Rests are shared, so a place is a small set of ids; each rest has its shortest text's length. Grammar taken:
-one rule a line, ``name ::= alternatives``, of literals, classes, names, ``name*`` and ``""``.
+Rests are shared, so a place is a small set of ids; each rest has its shortest text's length. Equal places go
+on and end alike.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from heapq import heappop, heappush
-from typing import NamedTuple
 
+from factorspec_sdk.decoding.ebnf import Alternatives, Class, Name, Span, Symbol, rules_of
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 
-Span = tuple[int, int]
 Place = frozenset[int]
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[a-z]\w*\*?|\|', re.DOTALL)
-_CHARACTER = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})|\\?(.)", re.DOTALL)
 _LAST = 0x10FFFF
-
-
-class Class(NamedTuple):
-    """One character of the spans."""
-
-    spans: tuple[Span, ...]
-
-    def among(self, lo: int, hi: int) -> int | None:
-        """The first character of the class from ``lo`` to ``hi``."""
-        return next((max(a, lo) for a, b in self.spans if max(a, lo) <= min(b, hi)), None)
-
-
-class Name(NamedTuple):
-    """Another rule."""
-
-    name: str
-
-
-Symbol = Class | Name
+_MAX_STEPS = 1 << 14
 
 
 class Ways:
     """The places of one grammar. Rests are kept; threads may share it (at worst one is made twice)."""
 
     def __init__(self, grammar: str) -> None:
-        self._rules = dict(map(_rule, grammar.strip().split("\n")))
-        for name in list(self._rules):
-            self._rules[f"{name}*"] = [(Name(name), Name(f"{name}*")), ()]
+        """Raises ``UnknownSyntax``."""
+        self._rules = rules_of(grammar)
         self._shortest = _shortest(self._rules)
         self._rests: list[tuple[Symbol, int] | None] = [None]
         self._sizes = [0]
         self._ids: dict[tuple[Symbol, int], int] = {}
         self._opened: dict[int, tuple[int, ...]] = {}
+        self._steps: dict[tuple[Place, str], Place] = {}
         self.start: Place = frozenset((self._rest((Name("root"),), 0),))
 
     @staticmethod
@@ -70,11 +48,37 @@ class Ways:
     def after(self, place: Place, text: str) -> Place:
         """The place after some text that the grammar takes there."""
         for character in text:
-            code = ord(character)
-            place = frozenset(
-                rest for symbol, rest in self._characters(place) if symbol.among(code, code) is not None
-            )
+            key = (place, character)
+            after = self._steps.get(key)
+            if after is None:
+                code = ord(character)
+                after = frozenset(
+                    rest for symbol, rest in self._characters(place) if symbol.among(code, code) is not None
+                )
+                if len(self._steps) >= _MAX_STEPS:
+                    self._steps.clear()
+                self._steps[key] = after
+            place = after
         return place
+
+    def loops(self, place: Place, lo: int, hi: int) -> bool:
+        """True if the place surely stays the same whatever character from ``lo`` to ``hi`` follows."""
+        found: set[int] = set()
+        for symbol, rest in self._characters(place):
+            if symbol.among(lo, hi) is not None:
+                if not any(a <= lo and hi <= b for a, b in symbol.spans):
+                    return False
+                found.add(rest)
+        return bool(found) and found == place
+
+    def may_end(self, place: Place) -> bool:
+        """True if nothing need follow."""
+        return any(0 in self._open(rest) for rest in place)
+
+    def may_begin(self, place: Place, pending: bytes) -> bool:
+        """True if a character that begins with some bytes may follow."""
+        lo, hi = _range(pending)
+        return any(symbol.among(lo, hi) is not None for symbol, _ in self._characters(place))
 
     def finish(self, place: Place, pending: bytes) -> bytes | None:
         """The shortest bytes that finish a text; ``pending``: the first bytes of a character, if any."""
@@ -163,52 +167,6 @@ def whole_characters(data: bytes) -> tuple[str, bytes]:
     return data.decode(), b""
 
 
-def _rule(line: str) -> tuple[str, list[tuple[Symbol, ...]]]:
-    name, _, body = line.partition(" ::= ")
-    alternatives: list[tuple[Symbol, ...]] = []
-    symbols: list[Symbol] = []
-    for token in _TOKEN.findall(body):
-        if token == "|":
-            alternatives.append(tuple(symbols))
-            symbols = []
-        elif token.startswith('"'):
-            symbols += (Class(((code, code),)) for code in _codes(token[1:-1]))
-        elif token.startswith("["):
-            symbols.append(_class(token[1:-1]))
-        else:
-            symbols.append(Name(token))
-    return name, [*alternatives, tuple(symbols)]
-
-
-def _codes(text: str) -> Iterator[int]:
-    for match in _CHARACTER.finditer(text):
-        number = match[1] or match[2] or match[3]
-        yield int(number, 16) if number else ord(match[4])
-
-
-def _class(text: str) -> Class:
-    negated = text.startswith("^")
-    spans: list[Span] = []
-    matches = list(_CHARACTER.finditer(text, int(negated)))
-    at = 0
-    while at < len(matches):
-        lo = hi = next(_codes(matches[at].group()))
-        if at + 2 < len(matches) and matches[at + 1].group() == "-":
-            hi = next(_codes(matches[at + 2].group()))
-            at += 2
-        spans.append((lo, hi))
-        at += 1
-    return Class(tuple(_others(spans) if negated else sorted(spans)))
-
-
-def _others(spans: list[Span]) -> Iterator[Span]:
-    at = 0
-    for lo, hi in [*sorted(spans), (0xD800, 0xDFFF), (_LAST + 1, _LAST + 1)]:
-        if at < lo:
-            yield at, lo - 1
-        at = max(at, hi + 1)
-
-
 def _least(symbol: Class) -> str:
     return chr(symbol.spans[0][0])
 
@@ -217,7 +175,7 @@ def _size(symbol: Class) -> int:
     return len(_least(symbol).encode())
 
 
-def _shortest(rules: dict[str, list[tuple[Symbol, ...]]]) -> dict[str, int]:
+def _shortest(rules: dict[str, Alternatives]) -> dict[str, int]:
     """Bytes of the shortest text of each rule (Knuth's generalisation of Dijkstra's algorithm)."""
     users: dict[str, list[tuple[str, list[int]]]] = {}
     queue: list[tuple[int, str]] = []

@@ -5,10 +5,10 @@ escapes and characters that cannot be finished are left out, and so are tokens t
 a string (those are found through the endings instead, ``holes.py``). A state owns a matcher that is forked
 before it goes on (3 µs), so states are immutable.
 
-What is exact: the mask, and when a text may end. How short a text can still be made XGrammar does not say.
-For grammars of our own and for patterns it is known (``grammar_ways.py``). For others a way to finish is
-looked for greedily: near the token limit only tokens are kept after which one was found; further away
-(``_MARGIN``) it is taken for granted that a token adds no more than that to the shortest way.
+What is exact: the mask, and when a text may end. How short a text can still be made XGrammar does not say; a
+way to finish is looked for greedily: near the token limit only tokens are kept after which one was found;
+further away (``_MARGIN``) it is taken for granted that a token adds no more than that to the shortest way.
+``placed_rules.py`` does better where it can read the grammar.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from factorspec_sdk.decoding.grammar_ways import Place, Ways, whole_characters
 from factorspec_sdk.decoding.json_strings import OUTSIDE, PLAIN, StringState, walk
 from factorspec_sdk.decoding.number_rules import with_bounded_numbers
 from factorspec_sdk.decoding.string_masks import StringMasks
@@ -38,6 +37,7 @@ from factorspec_sdk.wire.patterns import PatternProblem
 if TYPE_CHECKING:
     import xgrammar
 
+_MISSING = "xgrammar is not installed; run: pip install 'factorspec[tokens]'"
 _MARGIN = 64
 _MAX_FINISH = 512
 _MAX_TRIED = 64
@@ -51,51 +51,35 @@ _FINISHERS = _CLOSERS + bytes(
 class GrammarState:
     """Where a text stands: the automaton's state, and the matcher (which is never moved)."""
 
-    __slots__ = ("before", "ends", "finish", "matcher", "place", "row", "string")
+    __slots__ = ("ends", "finish", "matcher", "row", "string")
 
-    def __init__(
-        self,
-        string: StringState,
-        matcher: xgrammar.GrammarMatcher,
-        before: tuple[GrammarState, bytes] | None = None,
-    ) -> None:
+    def __init__(self, string: StringState, matcher: xgrammar.GrammarMatcher | None) -> None:
         self.string = string
         self.matcher = matcher
-        #: the state that this one came from, and by which bytes, until its place in the grammar is known
-        self.before = before
-        self.place: tuple[Place, bytes] | None = None
         self.row: Row | None = None
         self.finish: bytes | None = None
         self.ends: bool | None = None
 
 
 class GrammarRules(TextRules):
-    """The texts that one schema admits."""
+    """The texts of one grammar."""
 
-    def __init__(self, spec: HoleSpec, vocabulary: Vocabulary) -> None:
-        """Compiles the grammar: about 1 ms. Use ``of``."""
+    def __init__(self, spec: HoleSpec, vocabulary: Vocabulary, grammar: str) -> None:
+        """Compiles the grammar (see ``grammar_text``): about 1 ms, 14 with free strings.
+
+        Raises:
+            DocumentError: XGrammar refuses it.
+        """
         super().__init__(vocabulary)
         self._vocabulary = vocabulary
         self._in_value = spec.kind == "json"
         self.quoted = not self._in_value
         self._least, self._most = spec.min_length, spec.max_length
         self._masks = StringMasks.of(vocabulary, in_value=self._in_value)
-        matcher = _matcher(spec, vocabulary)
+        matcher = _matcher(spec, vocabulary, grammar)
         if not self._in_value:
             matcher.accept_string('"')
-        self._ways = _ways_of(spec)
         self._start = GrammarState(StringState(OUTSIDE if self._in_value else 0), matcher)
-
-    @staticmethod
-    def of(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
-        """The rules of a hole. Cached by content.
-
-        Raises:
-            DocumentError: XGrammar refuses the schema.
-            MissingExtra: XGrammar is not installed.
-        """
-        schema = json.dumps(spec.schema if spec.schema is not None else {})
-        return _rules(spec.kind, schema, (spec.min_length, spec.max_length), spec.grammar, vocabulary)
 
     def start(self) -> GrammarState:
         """Before the first byte."""
@@ -109,10 +93,8 @@ class GrammarRules(TextRules):
         string = walk(state.string, data, in_value=self._in_value)
         if string is None or self._is_too_long(string):
             return None
-        matcher = state.matcher.fork()
-        if not matcher.accept_string(data):
-            return None
-        return GrammarState(string, matcher, (state, data) if self._ways is not None else None)
+        matcher = self._matcher_of(state).fork()
+        return GrammarState(string, matcher) if matcher.accept_string(data) else None
 
     def after(self, state: object, token: int) -> GrammarState | None:
         """The state after a token that lies wholly inside the text."""
@@ -129,7 +111,8 @@ class GrammarRules(TextRules):
         """True if the text may end here."""
         assert isinstance(state, GrammarState)
         if state.ends is None:
-            state.ends = self._is_end(state.string, state.matcher if self._in_value else state.matcher.fork())
+            matcher = self._matcher_of(state)
+            state.ends = self._is_end(state.string, matcher if self._in_value else matcher.fork())
         return state.ends
 
     def row(self, state: object) -> Row:
@@ -138,7 +121,7 @@ class GrammarRules(TextRules):
         if state.row is None:
             row = np.zeros(self._vocabulary.row_words, dtype=np.int32)
             # On a fork: filling may use the matcher's scratch space, and states are shared between threads.
-            state.matcher.fork().fill_next_token_bitmask(row)
+            self._matcher_of(state).fork().fill_next_token_bitmask(row)
             left = None if self._most is None or self._in_value else self._most - state.string.length
             state.row = row & self._masks.row(state.string.mode, left)
         return state.row
@@ -157,7 +140,7 @@ class GrammarRules(TextRules):
         """Bytes of the way to finish that was found, or ``UNBOUNDED``."""
         assert isinstance(state, GrammarState)
         if state.finish is None:
-            state.finish = self._find_finish(state) if self._ways is None else self._way(state, self._ways)
+            state.finish = self._finish_of(state)
         return UNBOUNDED if state.finish is None else len(state.finish)
 
     def row_within(self, state: object, num_tokens: int) -> Row:
@@ -189,25 +172,14 @@ class GrammarRules(TextRules):
         after = self.walk(state, data)
         return after is not None and self.finish_cost(after) <= num_tokens
 
-    def _way(self, state: GrammarState, ways: Ways) -> bytes | None:
-        """The shortest bytes that end the text."""
-        chain = [state]
-        while chain[-1].place is None and chain[-1].before is not None:
-            chain.append(chain[-1].before[0])
-        start = ways.start if self._in_value else ways.after(ways.start, '"')
-        place, pending = chain[-1].place or (start, b"")
-        for after in reversed(chain):
-            if after.before is not None:
-                text, pending = whole_characters(pending + after.before[1])
-                place = ways.after(place, text)
-            after.place, after.before = (place, pending), None
-        found = ways.finish(place, pending)
-        # The closing quote of a string is not among its bytes.
-        return found if found is None or self._in_value else found[:-1]
+    def _matcher_of(self, state: GrammarState) -> xgrammar.GrammarMatcher:
+        """The state's matcher. Do not move it."""
+        assert state.matcher is not None
+        return state.matcher
 
-    def _find_finish(self, state: GrammarState) -> bytes | None:
+    def _finish_of(self, state: GrammarState) -> bytes | None:
         """Bytes that end the text: at each step the first of ``_FINISHERS`` that the grammar takes."""
-        string, matcher = state.string, state.matcher.fork()
+        string, matcher = state.string, self._matcher_of(state).fork()
         out = bytearray()
         while len(out) < _MAX_FINISH:
             if self._is_end(string, matcher):
@@ -243,28 +215,27 @@ class GrammarRules(TextRules):
         return ends
 
 
-def _ways_of(spec: HoleSpec) -> Ways | None:
-    """The ways through a grammar of our own, or through a pattern; None where they are not known."""
+def grammar_text(spec: HoleSpec) -> str:
+    """The grammar of a hole's texts, in EBNF. Raises DocumentError: XGrammar refuses the schema."""
     if spec.grammar is not None:
-        return Ways.of(spec.grammar)
-    pattern = None if spec.schema is None or spec.kind == "json" else spec.schema.get("pattern")
-    if not isinstance(pattern, str) or spec.min_length or spec.max_length is not None:
-        return None
+        return spec.grammar
+    schema = spec.schema or {}
+    pattern = schema.get("pattern") if spec.kind == "string" else None
+    if isinstance(pattern, str):
+        try:
+            return pattern_grammar(pattern)
+        except (PatternProblem, TooManyStates):
+            pass
+    schema = {"type": "string", **schema} if spec.kind == "string" else schema
     try:
-        return Ways.of(pattern_grammar(pattern))
-    except (PatternProblem, TooManyStates):
-        return None
+        return _grammar_of_schema(schema, spec.path)
+    except RuntimeError as error:
+        raise _refused(spec, error) from error
 
 
-@lru_cache(maxsize=64)
-def _rules(
-    kind: Literal["string", "json"],
-    schema: str,
-    lengths: tuple[int, int | None],
-    grammar: str | None,
-    vocabulary: Vocabulary,
-) -> GrammarRules:
-    return GrammarRules(HoleSpec("", kind, json.loads(schema), *lengths, grammar=grammar), vocabulary)
+def _refused(spec: HoleSpec, error: RuntimeError) -> DocumentError:
+    problem = Problem(spec.path, str(error), shown(spec.schema or {}))
+    return DocumentError("a schema cannot be enforced", [problem])
 
 
 @lru_cache(maxsize=8)
@@ -272,7 +243,7 @@ def _compiler(vocabulary: Vocabulary) -> xgrammar.GrammarCompiler:
     try:
         import xgrammar
     except ImportError as error:
-        raise MissingExtra("xgrammar is not installed; run: pip install 'factorspec[tokens]'") from error
+        raise MissingExtra(_MISSING) from error
     texts = frozenset(vocabulary.text_ids)
     table = [data if i in texts else b"" for i, data in enumerate(vocabulary.all_bytes)]
     info = xgrammar.TokenizerInfo(
@@ -284,23 +255,22 @@ def _compiler(vocabulary: Vocabulary) -> xgrammar.GrammarCompiler:
     return xgrammar.GrammarCompiler(info, max_threads=1)
 
 
-def _matcher(spec: HoleSpec, vocabulary: Vocabulary) -> xgrammar.GrammarMatcher:
+def _matcher(spec: HoleSpec, vocabulary: Vocabulary, grammar: str) -> xgrammar.GrammarMatcher:
     compiler = _compiler(vocabulary)
     import xgrammar
 
-    schema = {"type": "string", **(spec.schema or {})} if spec.kind == "string" else spec.schema or {}
     try:
-        grammar = _grammar_of_schema(schema, spec.path) if spec.grammar is None else spec.grammar
         compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(grammar))
     except RuntimeError as error:
-        raise DocumentError(
-            "a schema cannot be enforced", [Problem(spec.path, str(error), shown(schema))]
-        ) from error
+        raise _refused(spec, error) from error
     return xgrammar.GrammarMatcher(compiled)
 
 
 def _grammar_of_schema(schema: dict[str, JsonValue], path: str) -> str:
-    import xgrammar
+    try:
+        import xgrammar
+    except ImportError as error:
+        raise MissingExtra(_MISSING) from error
 
     grammar = xgrammar.Grammar.from_json_schema(
         json.dumps(schema),

@@ -26,11 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from factorspec_sdk.decoding.grammars import GrammarRules
 from factorspec_sdk.decoding.hypotheses import NARROWED, Hypothesis, Opening
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.measured import MeasuredPlace
 from factorspec_sdk.decoding.piece_rules import PieceRules
+from factorspec_sdk.decoding.placed_rules import grammar_rules
 from factorspec_sdk.decoding.string_rules import StringRules
 from factorspec_sdk.decoding.text_places import HolePlace, TextPlace
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
@@ -182,7 +182,7 @@ class Holes:
             elif spec.kind == "string" and spec.schema is None:
                 known = StringRules.of(vocabulary, spec.min_length, spec.max_length)
             else:
-                known = GrammarRules.of(spec, vocabulary)
+                known = grammar_rules(spec, vocabulary)
             self._rules[hole] = known
         return known
 

@@ -26,6 +26,8 @@ PLAIN, ESCAPE = 0, 1
 _U0, _U1D, _U1, _U2, _U3, _H2, _H3, _HB, _HU, _L0, _L1, _L2, _L3 = range(2, 15)
 C1, _C2, _C3, _E0, _ED, _F0, _F4 = range(15, 22)
 OUTSIDE = 22
+#: modes inside a pair of surrogate escapes, whose second half must follow
+FIRST_OF_PAIR, LAST_OF_PAIR = _H2, _L3
 NUM_MODES = 23
 STOP = -1
 

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from factorspec_sdk.decoding import Decoder, Session
-from factorspec_sdk.decoding import grammars as grammar_parts
+from factorspec_sdk.decoding import Decoder, Session, placed_rules
 from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_sdk.tokens.masks import Row
@@ -174,8 +173,10 @@ class Factorspec:
 
     def prepare(self) -> None:
         # Encoded words, literals and tails are kept beside the vocabulary, grammars of free parts by content.
-        self._canonical = Canonical(self._vocabulary)
-        grammar_parts._rules.cache_clear()
+        kept = self._canonical
+        for memo in (kept._words, kept._tails, kept.literal_ends, kept.digit_groups):
+            memo.clear()
+        placed_rules._rules.cache_clear()
 
     def compile(self, task: Task) -> FactorspecSpec:
         with collector_paused():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from factorspec_sdk.decoding.grammars import GrammarRules
 from factorspec_sdk.decoding.piece_rules import PieceRules
+from factorspec_sdk.decoding.placed_rules import grammar_rules
 from factorspec_sdk.decoding.string_rules import StringRules
 from factorspec_sdk.decoding.text_rules import TextRules
 from factorspec_sdk.errors import JsonValue
@@ -33,7 +33,7 @@ def rules_of(vocabulary: Vocabulary) -> list[TextRules]:
         StringRules.of(vocabulary, 0, None),
         StringRules.of(vocabulary, 2, 3),
         PieceRules.of(vocabulary, ("the day, the “night”",), 1, 9),
-        *(GrammarRules.of(spec, vocabulary) for spec in (pattern, *values)),
+        *(grammar_rules(spec, vocabulary) for spec in (pattern, *values)),
     ]
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("xgrammar")
 
 from factorspec_sdk.decoding.grammar_ways import Ways, whole_characters
 from factorspec_sdk.decoding.grammars import GrammarRules
+from factorspec_sdk.decoding.placed_rules import grammar_rules
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.program import HoleSpec
@@ -25,7 +26,7 @@ def rules_of(schema: object) -> GrammarRules | None:
         holes = compile_spec(parse_document(wrapped(schema))).program.holes
     except FactorspecError:
         return None
-    return GrammarRules.of(holes[0], byte_vocabulary()) if holes and holes[0].grammar is not None else None
+    return grammar_rules(holes[0], byte_vocabulary()) if holes and holes[0].grammar is not None else None
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -10,6 +10,7 @@ import pytest
 from factorspec_sdk.decoding.grammars import GrammarRules, GrammarState
 from factorspec_sdk.decoding.json_strings import PLAIN, StringState
 from factorspec_sdk.decoding.piece_rules import PieceRules
+from factorspec_sdk.decoding.placed_rules import grammar_rules
 from factorspec_sdk.decoding.string_masks import StringMasks
 from factorspec_sdk.decoding.string_rules import StringRules
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
@@ -28,9 +29,9 @@ RULES: dict[str, Callable[[Vocabulary], TextRules]] = {
     "string 3..9": lambda v: StringRules.of(v, 3, 9),
     "string ..100000": lambda v: StringRules.of(v, 0, 100_000),
     "pieces": lambda v: PieceRules.of(v, SOURCES, 2, 9),
-    "pattern": lambda v: GrammarRules.of(HoleSpec("t", "string", {"pattern": "^[a-z é]*[0-9]$"}, 0, None), v),
-    "pattern ..9": lambda v: GrammarRules.of(HoleSpec("t", "string", {"pattern": "^[a-z é]*$"}, 0, 9), v),
-    "object": lambda v: GrammarRules.of(HoleSpec("t", "json", {"type": "object"}, 0, None), v),
+    "pattern": lambda v: grammar_rules(HoleSpec("t", "string", {"pattern": "^[a-z é]*[0-9]$"}, 0, None), v),
+    "pattern ..9": lambda v: grammar_rules(HoleSpec("t", "string", {"pattern": "^[a-z é]*$"}, 0, 9), v),
+    "object": lambda v: grammar_rules(HoleSpec("t", "json", {"type": "object"}, 0, None), v),
 }
 
 
