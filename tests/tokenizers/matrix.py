@@ -9,8 +9,6 @@ from tests.tokenizers import real
 
 TRAINED = ("bytes", *(f"{name}-like" for name in ALL))
 NAMES = (*real.REAL, *TRAINED)
-#: not supported
-REFUSED = frozenset({"llama2", "gemma3"})
 #: wide ranges of numbers are not walked along their digits
 LISTED = frozenset({"gpt2", "deepseek_v3", "gpt2-like", "unfamiliar-like"})
 

@@ -10,20 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factorspec_sdk.decoding import Decoder
-from factorspec_sdk.errors import EngineError
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
 from factorspec_sdk.fields.text import json_text
 from factorspec_sdk.graph.program import Branch, End, Literal, Node, Program, Slot, Value
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import NASTY, FreeFeasibility
-from tests.tokenizers.matrix import LISTED, NAMES, REFUSED, missing, vocabulary
+from tests.tokenizers.matrix import LISTED, NAMES, missing, vocabulary
 from tests.tokenizers.measure import compared, is_canonical, write_at_random, written
 
 RECORDS = 1000
 SPECS = 12
 
 
-@pytest.fixture(scope="module", params=[name for name in NAMES if name not in REFUSED])
+@pytest.fixture(scope="module", params=NAMES)
 def canonical(request: pytest.FixtureRequest) -> Canonical:
     """One at a time: the large ones take 100 MB each."""
     reason = missing(request.param)
@@ -123,12 +122,3 @@ def test_records_that_hypothesis_finds_are_canonical(
     write_at_random(session, random.Random(seed))
     assert is_canonical(canonical, session), session.text
     json.loads(session.text)
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_is_not_supported_is_refused_by_name(name: str) -> None:
-    reason = missing(name)
-    if reason is not None:
-        pytest.skip(reason)
-    with pytest.raises(EngineError, match=f"tokenizer '{name}' is not supported"):
-        vocabulary(name)
