@@ -105,14 +105,12 @@ class Canonical:
         return Held(self.vocabulary.lead, 0) if self.vocabulary.lead else NOTHING_HELD
 
     @cached_property
-    def _sorted_bytes(self) -> Sequence[bytes]:
-        table = self.vocabulary.all_bytes
-        contents = (token.content.encode() for token in self.vocabulary.definition.added)
-        return sorted([*(table[token_id] for token_id in self.vocabulary.sorted_ids), *contents])
+    def _sorted_added(self) -> Sequence[bytes]:
+        return sorted(token.content.encode() for token in self.vocabulary.definition.added)
 
     @cached_property
     def _longest_bytes(self) -> int:
-        return max(map(len, self._sorted_bytes), default=0)
+        return max(map(len, self.vocabulary.all_bytes), default=0)
 
     def _words_of(self, text: str) -> list[str] | None:
         """The text in parts that are encoded apart, or None where only the tokenizer itself can tell."""
@@ -187,9 +185,12 @@ class Canonical:
                 yield position
 
     def _is_proper_prefix(self, prefix: bytes) -> bool:
-        table = self._sorted_bytes
-        at = bisect_right(table, prefix)
-        return at < len(table) and table[at].startswith(prefix)
+        table, ids, added = self.vocabulary.all_bytes, self.vocabulary.sorted_ids, self._sorted_added
+        at = bisect_right(ids, prefix, key=table.__getitem__)
+        if at < len(ids) and table[ids[at]].startswith(prefix):
+            return True
+        at = bisect_right(added, prefix)
+        return at < len(added) and added[at].startswith(prefix)
 
 
 def _common_prefix(left: tuple[int, ...], right: Iterable[int]) -> tuple[int, ...]:
