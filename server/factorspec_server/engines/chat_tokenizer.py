@@ -61,6 +61,30 @@ class ChatTokenizer:
         text = self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True)
         return cast(str, text)
 
+    def answer_ids(self, answer: str) -> tuple[int, ...] | None:
+        """Tokens of an answer where the template writes one, with the white space that it puts before it.
+
+        None if there is no template, or if its prompt does not go on so.
+        """
+        from jinja2 import TemplateError
+
+        if not self.has_template:
+            return None
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": answer}]
+        try:
+            prompt = self.render_chat(messages[:1])
+            whole = cast(str, self._tokenizer.apply_chat_template(messages, tokenize=False))
+        except TemplateError:
+            return None
+        at = whole.find(answer, len(prompt)) if whole.startswith(prompt) else -1
+        if at < 0:
+            return None
+        before, ids = (
+            tuple(self.backend.encode(text, add_special_tokens=False).ids)
+            for text in (prompt, whole[: at + len(answer)])
+        )
+        return ids[len(before) :] if ids[: len(before)] == before else None
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of tokens, special ones left out; unfinished characters as U+FFFD."""
         return cast(str, self.backend.decode(list(token_ids), skip_special_tokens=True))

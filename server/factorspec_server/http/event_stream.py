@@ -82,6 +82,7 @@ class _Reader:
         self._vocabulary = service.served.canonical.vocabulary
         self._is_chat = job.session is None
         self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._lead = self._vocabulary.lead
         self.num_characters = 0
 
     def text_of(self, commit: Commit) -> str:
@@ -89,6 +90,8 @@ class _Reader:
             text = commit.text
         else:
             text = self._decoder.decode(self._vocabulary.decode_bytes(commit.token_ids))
+            if text and self._lead:  # a record's leading mark is no part of its text
+                text, self._lead = text.removeprefix(self._lead), ""
         self.num_characters += len(text)
         return text
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from factorspec_server.engines.torch_model import TorchModel
 
 
+_ANSWER = '{"a": 1}'
+
+
 class ChatTemplate(Protocol):
     """Turns conversations into prompts."""
 
@@ -44,17 +47,34 @@ class ServedModel:
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
-        vocabulary = Vocabulary.from_tokenizer(
-            model.chat.backend,
-            model.logit_width,
-            model.chat.end_ids,
-            name=model.name,
-            cache=cache_dir() / "vocabularies",
-        )
+        canonical = Canonical(vocabulary_of(model))
         engine = EngineThread(model, max_batch=max_batch)
-        return cls(engine, model.chat, Canonical(vocabulary), tuple(aliases))
+        return cls(engine, model.chat, canonical, tuple(aliases))
 
     @property
     def name(self) -> str:
         """The name under which the model is served."""
         return self.engine.model.name
+
+
+def vocabulary_of(model: TorchModel) -> Vocabulary:
+    """The vocabulary of a model; whether records have a leading mark is read off its chat template.
+
+    Raises:
+        EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
+    """
+    vocabulary = _vocabulary(model, None)
+    if vocabulary.lead and model.chat.answer_ids(_ANSWER) == vocabulary.encode_inside(_ANSWER):
+        vocabulary = _vocabulary(model, leading_mark=False)
+    return vocabulary
+
+
+def _vocabulary(model: TorchModel, leading_mark: bool | None) -> Vocabulary:
+    return Vocabulary.from_tokenizer(
+        model.chat.backend,
+        model.logit_width,
+        model.chat.end_ids,
+        name=model.name,
+        leading_mark=leading_mark,
+        cache=cache_dir() / "vocabularies",
+    )
