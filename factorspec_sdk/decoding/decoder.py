@@ -12,6 +12,7 @@ from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.run_tree import RunTree
+from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.errors import TokenLimitTooSmall
@@ -73,8 +74,7 @@ class Decoder:
         finalize(self, self.layout.forget)
         self.opener = Opener(self.layout, feasibility, self.canonical, max_hypotheses)
         self.opener.check()
-        self.start = self.opener.start()
-        self.runs = RunTree(self.opener, self.start, max_run_bytes)
+        self.runs = RunTree(self.opener, max_run_bytes)
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 
     def session(self, token_limit: int | None = None, *, on_budget: OnBudget = "narrow") -> Session:
@@ -94,7 +94,7 @@ class Decoder:
 
     def _narrowing(self, token_limit: int) -> TokenLimit:
         """The rule of a limit that matters. Raises TokenLimitTooSmall."""
-        start = Opening(self.feasibility.start(), self.program.start, self.canonical.start)
+        start = self.opener.start()
         # Whatever is chosen fits, or some choice does; the second takes longer to find out.
         if self.bounds.brief(start) <= token_limit or self.bounds.fits(start, token_limit):
             return TokenLimit(self.opener, self.bounds, self.runs, token_limit)
@@ -109,6 +109,11 @@ class Decoder:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""
         found = shortest(self.opener, self.bounds, self.start, None, max_steps)
         return None if found.tokens is None else len(found.tokens)
+
+    @cached_property
+    def start(self) -> Hypotheses:
+        """The hypotheses before the first token."""
+        return self.opener.close([self.opener.start()])
 
     @cached_property
     def most_bytes(self) -> int:

@@ -8,6 +8,7 @@ single operation, so that threads may share them; at worst something is made twi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
 from factorspec_sdk.decoding.holes import Holes
 from factorspec_sdk.decoding.hypotheses import (
@@ -29,12 +30,14 @@ from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import (
     Canonical,
+    Continuation,
     FormWalk,
     Held,
     NumberWalk,
     RowTable,
     SteppedValues,
     certain,
+    certain_by_last_cut,
     supports_form,
     supports_numbers,
 )
@@ -54,6 +57,14 @@ _MAX_CACHED_ROWS = 1 << 18
 _LITERAL = IndexSet(((0, 0),))
 
 
+class Forced(NamedTuple):
+    """Certain tokens, the place behind them, and the feasible values of the slot there if it was asked."""
+
+    tokens: list[int]
+    at: Opening
+    feasible: IndexSet | None
+
+
 class Opener:
     """Makes hypotheses for one program and vocabulary. Shared by sessions."""
 
@@ -65,6 +76,8 @@ class Opener:
         self.canonical = canonical
         self.max_hypotheses = max_hypotheses
         self.holes = Holes(layout, feasibility, canonical)
+        # Without pre-tokens a text is cut where a token's end is found to stay: soon, or not at all.
+        self._has_late_cuts = canonical.cuts.joins is not None
         self._walks_numbers = supports_numbers(canonical)
         self._rows: dict[tuple[int, Held], dict[int, CandidateRow]] = {}
         self._num_rows = 0
@@ -87,10 +100,9 @@ class Opener:
         if problems:
             raise TooLarge("too many candidates for this tokenizer", problems)
 
-    def start(self) -> tuple[Hypothesis, ...]:
-        """The hypotheses before the first token."""
-        program = self.layout.program
-        return self.close([Opening(self.feasibility.start(), program.start, self.canonical.start)])
+    def start(self) -> Opening:
+        """The place before the first token."""
+        return Opening(self.feasibility.start(), self.layout.program.start, self.canonical.start)
 
     def advance(self, hypotheses: Iterable[Hypothesis], token: int) -> tuple[Hypothesis, ...]:
         """The hypotheses after one token; empty if it is not allowed."""
@@ -127,8 +139,47 @@ class Opener:
                     break
         return (*out, NARROWED) if narrowed and out else tuple(out)
 
-    def open(self, at: Opening) -> list[Hypothesis | Opening]:
-        """What a place may go on as."""
+    def forced(self, at: Opening) -> Forced:
+        """What follows from a place on while each decision has one value: told by the program and the oracle.
+
+        The texts are put together and encoded at once. Opening each place would give the same tokens, by a
+        table of one row for each.
+        """
+        nodes, literal = self.layout.program.nodes, self.layout.literal
+        state, pc, held, offset = at
+        tokens: list[int] = []
+        text, feasible = "", None
+        while True:
+            node = nodes[pc]
+            if isinstance(node, Literal):
+                text += literal(pc)[offset:]
+                pc, offset = node.next, 0
+                continue
+            if not isinstance(node, Value | Branch):
+                break
+            if text and self._has_late_cuts:
+                held, text = self._encode(tokens, held, text, pc), ""
+            feasible = self.feasibility.values(state, node.slot)
+            if not feasible.is_single:
+                break
+            index, feasible = feasible.first, None
+            state = self.feasibility.assign(state, node.slot, index)
+            if isinstance(node, Value):
+                text += self.layout.value_text(node.slot, index)
+            pc = node.next if isinstance(node, Value) else node.targets[index]
+        if text:
+            held = self._encode(tokens, held, text, pc)
+        return Forced(tokens, Opening(state, pc, held, offset), feasible)
+
+    def _encode(self, tokens: list[int], held: Held, text: str, pc: int) -> Held:
+        """Append the certain tokens of a text that the node at ``pc`` follows; what is held then."""
+        after = Continuation("", self.layout.following(pc), isinstance(self.layout.node(pc), End))
+        found, held = certain_by_last_cut(self.canonical, held, text, after)
+        tokens += found
+        return held
+
+    def open(self, at: Opening, feasible: IndexSet | None = None) -> list[Hypothesis | Opening]:
+        """What a place may go on as; ``feasible``: the values of its slot, if they are known."""
         node = self.layout.node(at.pc)
         if isinstance(node, End):
             assert not at.held.text, "a record's last tokens are given out with its last text"
@@ -139,7 +190,8 @@ class Opener:
         source = Source(self.feasibility, at, site)
         if isinstance(node, Literal):
             return [self._walk(at.held, source, _LITERAL)]
-        feasible = self.feasibility.values(at.state, node.slot)
+        if feasible is None:
+            feasible = self.feasibility.values(at.state, node.slot)
         if isinstance(node, Branch):
             out = self._open_branch(at, source, feasible)
         elif site.domain is not None and self._prefers_walk(site.domain, len(feasible)):

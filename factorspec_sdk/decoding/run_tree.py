@@ -22,7 +22,7 @@ from typing import TypeVar
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.runs import Hypotheses, Run, run_from
+from factorspec_sdk.decoding.runs import Run, run_from
 
 KeyT = TypeVar("KeyT")
 
@@ -34,16 +34,9 @@ class RunTree:
         num_bytes: about the memory that the remembered runs take.
     """
 
-    def __init__(self, opener: Opener, start: Hypotheses, max_bytes: int) -> None:
-        """A tree of at most about ``max_bytes``; 0: nothing is remembered.
-
-        Args:
-            opener: makes hypotheses.
-            start: those before the first token.
-            max_bytes: what remembered runs may take together.
-        """
+    def __init__(self, opener: Opener, max_bytes: int) -> None:
+        """A tree of at most about ``max_bytes``; 0: nothing is remembered."""
         self._opener = opener
-        self._start = start
         self._max_bytes = max_bytes
         self._lock = Lock()
         self._root: Run | None = None
@@ -53,7 +46,7 @@ class RunTree:
     def root(self) -> Run:
         """The run before the first decision."""
         if self._root is None:
-            self._root = run_from(self._opener, self._start)
+            self._root = run_from(self._opener, [self._opener.start()])
         return self._root
 
     def after(self, run: Run, token: int) -> Run:
@@ -71,7 +64,7 @@ class RunTree:
         return self._keep(self._behind_texts, places, self._made(pending)) if known is None else known
 
     def _made(self, pending: list[Hypothesis | Opening]) -> Run:
-        return run_from(self._opener, self._opener.close(pending))
+        return run_from(self._opener, pending)
 
     def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run) -> Run:
         """Remember a run. If another thread was faster, its run is the one."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from factorspec_sdk.decoding.holes import HoleStep
-from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, RowWalk
+from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, Opening, RowWalk
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.plan import Plan
 from factorspec_sdk.tokens import Allowed
@@ -60,8 +60,9 @@ _BYTES_OF_ID = 64
 
 def allowed_tokens(hypotheses: Hypotheses) -> Allowed:
     """All tokens by which some hypothesis goes on."""
-    if len(hypotheses) == 1 and isinstance(hypotheses[0], HoleStep):
-        return hypotheses[0].allowed()
+    if len(hypotheses) == 1:
+        only = hypotheses[0]
+        return only.allowed() if isinstance(only, HoleStep) else Allowed.of(only.ids())
     ids: set[int] = set()
     rows: list[Row] = []
     for hypothesis in hypotheses:
@@ -82,28 +83,41 @@ def union_of(ids: set[int], rows: Sequence[Row]) -> Allowed:
     return Allowed.from_row(whole, ids)
 
 
-def run_from(opener: Opener, hypotheses: Hypotheses) -> Run:
+def run_from(opener: Opener, pending: list[Hypothesis | Opening]) -> Run:
     """The certain run from here. Does not change anything.
 
-    While all that is left is in one table, the tokens that its rows share are taken at once.
+    While one thing is left, what is certain is taken at once: from a place as far as decisions have one
+    value, in a table as far as its rows are the same.
     """
     tokens: list[int] = []
-    while not (hypotheses and hypotheses[0] is DONE):
+    while True:
+        if len(pending) == 1:
+            only = pending[0]
+            if isinstance(only, Opening):
+                forced = opener.forced(only)
+                tokens += forced.tokens
+                pending = opener.open(forced.at, forced.feasible)
+            elif isinstance(only, RowWalk) and only.hi - only.lo == 1:
+                tokens += only.shared()
+                pending = [only.source.exit(only.table.order[only.lo], only.table.helds[only.lo])]
+                continue
+        hypotheses = opener.close(pending)
         if len(hypotheses) == 1 and isinstance(hypotheses[0], RowWalk):
             walk = hypotheses[0]
             shared = walk.shared()
             if shared:
                 tokens += shared
-                hypotheses = opener.close([walk._replace(depth=walk.depth + len(shared))])
+                pending = [walk._replace(depth=walk.depth + len(shared))]
                 continue
+        if hypotheses and hypotheses[0] is DONE:
+            return Run(tuple(tokens), hypotheses, _NO_TOKENS, free=False, complete=True)
         allowed = allowed_tokens(hypotheses)
         if allowed.count != 1:
             free = any(hypothesis.free for hypothesis in hypotheses)
             return Run(tuple(tokens), hypotheses, allowed, free, complete=False, text=_only_text(hypotheses))
         token = int(allowed.ids()[0])
         tokens.append(token)
-        hypotheses = opener.advance(hypotheses, token)
-    return Run(tuple(tokens), hypotheses, _NO_TOKENS, free=False, complete=True)
+        pending = [after for hypothesis in hypotheses for after in hypothesis.advance(token)]
 
 
 def run_in_text(step: HoleStep) -> Run:

@@ -102,6 +102,11 @@ class AskedSet(IndexSet):
         return best
 
     @property
+    def is_single(self) -> bool:
+        """False: that would be a question too many."""
+        return False
+
+    @property
     def at_hand(self) -> Sequence[int]:
         """Members that are known, at most ``MAX_AT_HAND``; those given beforehand come first."""
         return [*self._given, *self._members][:MAX_AT_HAND]

@@ -147,6 +147,11 @@ class IndexSet:
         return IndexSet(tuple(out))
 
     @property
+    def is_single(self) -> bool:
+        """True if it has one member for sure, and none was left out."""
+        return self._size == 1 and self.complete
+
+    @property
     def first(self) -> int:
         """The smallest member; the set must not be empty."""
         return self.spans[0][0]

@@ -4,7 +4,7 @@ Knows nothing of relations. ``decoding`` puts it together with the factor graph.
 """
 
 from factorspec_sdk.tokens.canonical import Canonical
-from factorspec_sdk.tokens.certain import certain
+from factorspec_sdk.tokens.certain import certain, certain_by_last_cut
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.forms import FormWalk, supports_form
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
@@ -29,6 +29,7 @@ __all__ = [
     "Values",
     "Vocabulary",
     "certain",
+    "certain_by_last_cut",
     "pack_ids",
     "supports_form",
     "supports_numbers",
