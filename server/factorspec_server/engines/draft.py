@@ -11,7 +11,7 @@ The trunk is certain: the row commits it at once, and the draft is what stands b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from factorspec_server.drafting.seam import Choice, DraftKind, FloatArray, Plan
 
@@ -26,10 +26,12 @@ class Walk:
     Attributes:
         tokens: the tokens that stand, the last one drawn or drafted.
         nodes: those of them that were drafted, as nodes of the draft.
+        decided: the choices on the way.
     """
 
-    tokens: list[int]
-    nodes: list[int]
+    tokens: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    decided: list[Choice] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,12 @@ class Draft:
         """
         decisions = {choice.node: (choice, found) for choice, found in zip(self.choices, logits, strict=True)}
         certain = {self.parents[node]: node for node, sure in enumerate(self.certain) if sure}
-        walk, at = Walk([], []), -1
+        walk, at = Walk(), -1
         while True:
             if at in decisions:
                 choice, found = decisions[at]
                 token = choose(choice, found, len(walk.tokens))
+                walk.decided.append(choice)
                 drafted = next((node for node in choice.children if self.tokens[node] == token), None)
                 if drafted is None:
                     walk.tokens.append(token)

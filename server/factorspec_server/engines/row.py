@@ -18,7 +18,7 @@ import numpy as np
 from factorspec_server.drafting.seam import Choice, FloatArray, IntArray, Session
 from factorspec_server.engines.chat import ChatSession
 from factorspec_server.engines.draft import Draft
-from factorspec_server.engines.errors import ContextTooLong, SessionRefused, SessionStalled
+from factorspec_server.engines.errors import BrokenLogits, ContextTooLong, SessionRefused, SessionStalled
 from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request
 from factorspec_server.engines.sampling import choose
 from factorspec_server.engines.seam import Model, Parents, Want
@@ -152,11 +152,20 @@ class Row:
             del self._pending[: self._num_fed]
             return kept
         draft, self._draft, self._running = self._running, None, None
-        walk = draft.walk(logits, self._choose)
+        try:
+            walk = draft.walk(logits, self._choose)
+        except BrokenLogits:
+            if not draft.run:
+                raise
+            # a branch that breaks spoils all that runs beside it: once more, without drafts
+            self._draft = draft.cut(0)
+            self._tally.count_step(self._num_fed, 0, 0, step_s)
+            return []
         place = {node: len(self._pending) + at for at, node in enumerate(draft.run)}
         held = [node for node in walk.nodes if node in place]
         kept = [*range(len(self._pending)), *(place[node] for node in held)]
         self._tally.count_step(self._num_fed, read, len(kept), step_s)
+        self._tally.count_choices(walk.decided)
         self._tally.count_guesses(draft.certain, walk.nodes)
         self._tally.count_drafts(draft.kinds, walk.nodes)
         self.cached += len(kept)
@@ -165,11 +174,9 @@ class Row:
         return kept
 
     def _choose(self, choice: Choice, values: FloatArray, depth: int) -> int:
-        """Sample at a choice, and count it where there was something to choose."""
+        """Sample at a choice."""
         ids = choice.allowed.ids()
         scores = values if len(ids) <= GATHERED_IDS else values[ids]
-        if len(ids) > 1:
-            self._tally.count_choice(free=choice.free)
         return choose(scores, ids, self.request.sampling, len(self._tokens) + depth)
 
     def _commit(self, token_ids: list[int]) -> None:

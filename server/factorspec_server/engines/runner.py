@@ -173,7 +173,8 @@ def generate_batch(model: Model, requests: Sequence[Request]) -> list[Completion
     Returns:
         One completion for each request, in order.
     """
-    runner = Runner(model)
+    # what is run alone is of no use to others
+    runner = Runner(model, prefix_bytes=PREFIX_BYTES if len(requests) > 1 else 0)
     rows = [runner.admit(request) for request in requests]
     while runner.num_rows:
         runner.step()

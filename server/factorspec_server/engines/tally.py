@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from time import perf_counter
 
-from factorspec_server.drafting.seam import DraftKind
+from factorspec_server.drafting.seam import Choice, DraftKind
 from factorspec_server.engines.requests import DraftCount, Usage
 
 _KINDS: tuple[DraftKind, ...] = ("certain", "branch", "text")
@@ -31,10 +31,11 @@ class Tally:
         self._started = perf_counter()
         self._prefill_s = 0.0
 
-    def count_choice(self, *, free: bool) -> None:
-        """The model chose a token among at least two."""
-        self._counts["chosen"] += 1
-        self._counts["free"] += int(free)
+    def count_choices(self, decided: Sequence[Choice]) -> None:
+        """The model decided; a choice among one is none."""
+        among = [choice for choice in decided if choice.allowed.count > 1]
+        self._counts["chosen"] += len(among)
+        self._counts["free"] += sum(choice.free for choice in among)
 
     def count_fill(self, num_fed: int, read: int, step_s: float) -> None:
         """A pass without logits over ``num_fed`` tokens, ``read`` of them of the prompt."""

@@ -156,7 +156,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
 
 @pytest.mark.parametrize("name", ["llama", "mistral_window", "gemma2"])
 def test_torch_models_reuse_exactly(name: str, tmp_path: Path) -> None:
-    model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu")
+    model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu", num_threads=1)
     wanted = alone(model)
     runner = Runner(model, step_tokens=100)
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_torch_models_reuse_exactly(name: str, tmp_path: Path) -> None:
 
 def test_the_bytes_of_a_token_are_those_that_a_segment_takes(tmp_path: Path) -> None:
     for name in CONFIGS:
-        model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu")
+        model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu", num_threads=1)
         batch = model.open()
         batch.join()
         batch.extend([list(range(20))], [[]])

@@ -144,7 +144,7 @@ def test_what_nothing_hangs_on_does_not_run() -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_architectures_run_trees_exactly(name: str, tmp_path: Path) -> None:
-    model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu")
+    model = load_model(save(tmp_path / name, CONFIGS[name]), device="cpu", num_threads=1)
     assert model.takes_trees
     sampling = Sampling(temperature=3.0)
     alone = [generate_batch(model, [toy(seed, Off(), sampling)])[0].token_ids for seed in range(8)]
@@ -168,7 +168,9 @@ def test_a_model_that_does_not_run_trees_is_given_chains(
 
     monkeypatch.setattr(transformers.LlamaModel, "forward", by_column)
     with pytest.warns(RuntimeWarning, match="as chains"):
-        model: TorchModel = load_model(save(tmp_path / "llama", CONFIGS["llama"]), device="cpu")
+        model: TorchModel = load_model(
+            save(tmp_path / "llama", CONFIGS["llama"]), device="cpu", num_threads=1
+        )
     assert not model.takes_trees
     sampling = Sampling(temperature=3.0)
     for seed in range(6):
