@@ -73,7 +73,6 @@ class GrammarRules(TextRules):
         super().__init__(vocabulary)
         self._vocabulary = vocabulary
         self._in_value = spec.kind == "json"
-        self.quoted = not self._in_value
         self._least, self._most = spec.min_length, spec.max_length
         self._masks = StringMasks.of(vocabulary, in_value=self._in_value)
         matcher = _matcher(spec, vocabulary, grammar)

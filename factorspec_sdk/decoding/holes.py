@@ -84,8 +84,8 @@ class HoleStep(NamedTuple):
             return
         on = self.on(token)
         if on is not None:
-            yield on
-        if on is None or not self.place.rules.quoted:
+            yield on  # and no token closes a text that it goes on with
+        else:
             data = self.place.rules.bytes_of(token)
             if data:
                 yield from self.place.closed(self.text, data)

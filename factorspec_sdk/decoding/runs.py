@@ -129,4 +129,4 @@ def _only_text(hypotheses: Hypotheses) -> HoleStep | None:
     if len(hypotheses) != 1 or not isinstance(hypotheses[0], HoleStep):
         return None
     step = hypotheses[0]
-    return step if step.place.rules.quoted and not step.prefix else None
+    return None if step.prefix else step

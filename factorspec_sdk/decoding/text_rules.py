@@ -20,11 +20,9 @@ _MAX_FIRST = 256
 class TextRules(ABC):
     """The texts of one hole. States are immutable; made once for a vocabulary and shared.
 
-    Attributes:
-        quoted: the text ends at a quote; so a token that lies wholly inside does not close it.
+    No token may both lie wholly inside a text and close it: strings end at a quote, and behind a whole JSON
+    value at most a number goes on, but never by what may follow a value.
     """
-
-    quoted: bool = True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokens = TokenBytes.of(vocabulary)

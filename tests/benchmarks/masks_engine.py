@@ -16,7 +16,7 @@ import numpy as np
 
 from factorspec_sdk.decoding import Decoder, Session, placed_rules
 from factorspec_sdk.graph.collector import collector_paused
-from factorspec_sdk.tokens import Canonical, Vocabulary
+from factorspec_sdk.tokens import Allowed, Canonical, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 from tests.benchmarks.masks_workload import Task, Tokens, compiled
 
@@ -125,10 +125,14 @@ def empty_row(vocabulary: Vocabulary) -> Row:
 
 
 class FactorspecWalk:
-    """A session, driven by plans: certain runs are committed, rows are filled at choice points only."""
+    """A session, driven by plans: certain runs are committed, rows are filled at choice points only.
+
+    What the buffer holds is passed on, as an engine does for each of its rows.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._holds: Allowed | None = None
 
     def skip(self, tokens: Tokens, at: int) -> int:
         certain = self._session.plan().tokens
@@ -137,7 +141,7 @@ class FactorspecWalk:
         return len(certain)
 
     def fill(self, row: Row) -> None:
-        self._session.allowed().write_row(row)
+        self._holds = self._session.fill_row(row, self._holds)
 
     def advance(self, token: int) -> bool:
         return self._session.commit((token,)) == 1
