@@ -109,6 +109,10 @@ class Position(Protocol):
     def note(self) -> object:
         """The note of the last guess before this place; None in front of the first."""
 
+    @property
+    def chance(self) -> float:
+        """The estimated chance that verification gets here: the product of the weights on the way."""
+
     def tokens(self) -> Sequence[int]:
         """All of the record's tokens before this place. O(tokens) when first asked."""
 

@@ -49,7 +49,12 @@ class _Place(Generic[RunT]):
     __slots__ = ("_before", "_run", "_run_after", "_runs", "_tokens", "chance", "children", "node", "note")
 
     def __init__(
-        self, run: RunT, run_after: RunAfter[RunT], before: Callable[[], list[int]], note: object
+        self,
+        run: RunT,
+        run_after: RunAfter[RunT],
+        before: Callable[[], list[int]],
+        note: object,
+        chance: float,
     ) -> None:
         self._run = run
         self._run_after = run_after
@@ -57,6 +62,7 @@ class _Place(Generic[RunT]):
         self._tokens: list[int] | None = None
         self._runs: dict[int, RunT | None] = {}
         self.note = note
+        self.chance = chance
         self.children: list[int] = []
 
     @property
@@ -142,19 +148,19 @@ class _Planner(Generic[RunT]):
         if run.complete:
             return
         node = len(self.tokens) - 1
-        place = _Place(run, self._run_after, lambda: self._before(node), note)
+        place = _Place(run, self._run_after, lambda: self._before(node), note, chance)
         self.places.append((node, place))
         if may_guess and self._asked < MAX_ASKED:
             self._asked += 1
-            self._guess(place, node, chance)
+            self._guess(place, node)
 
-    def _guess(self, place: _Place[RunT], node: int, chance: float) -> None:
+    def _guess(self, place: _Place[RunT], node: int) -> None:
         seen: set[int] = set()
         for guess in self._guesses(place):
             if guess.token in place.allowed and guess.token not in seen:
                 seen.add(guess.token)
                 weight = min(1.0, max(0.0, guess.weight))
-                heappush(self._found, _Branch(-chance * weight, self._order, place, node, guess))
+                heappush(self._found, _Branch(-place.chance * weight, self._order, place, node, guess))
                 self._order += 1
 
     def _before(self, node: int) -> list[int]:

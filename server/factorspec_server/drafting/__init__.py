@@ -1,7 +1,8 @@
 """Which tokens run in one verify step: policies and the session's seam as they see it."""
 
+from factorspec_server.drafting.cost import CostModel, StepCost, best_size
 from factorspec_server.drafting.policy import (
-    DEFAULT_CHAIN_WIDTH,
+    DEFAULT_WIDTH,
     Certain,
     Chain,
     DraftingPolicy,
@@ -20,13 +21,15 @@ from factorspec_server.drafting.seam import (
     Session,
     SessionState,
 )
+from factorspec_server.drafting.tree import Tree, TreeOptions
 
 __all__ = [
-    "DEFAULT_CHAIN_WIDTH",
+    "DEFAULT_WIDTH",
     "Allowed",
     "Certain",
     "Chain",
     "Choice",
+    "CostModel",
     "DraftingPolicy",
     "Guess",
     "GuessPolicy",
@@ -36,6 +39,10 @@ __all__ = [
     "Position",
     "Session",
     "SessionState",
+    "StepCost",
+    "Tree",
+    "TreeOptions",
+    "best_size",
     "drafting_policy",
     "lowest_allowed",
 ]

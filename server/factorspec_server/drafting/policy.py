@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal, Protocol, assert_never
 
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.drafting.cost import StepCost
 from factorspec_server.drafting.seam import Allowed, Guess, GuessPolicy, Plan, Position, Session, one_choice
+from factorspec_server.drafting.tree import Tree, TreeOptions
 
-PolicyName = Literal["off", "certain", "chain"]
+PolicyName = Literal["off", "certain", "chain", "branches", "text", "tree"]
 
-DEFAULT_CHAIN_WIDTH = 16
+DEFAULT_WIDTH = 32
 
 
 def lowest_allowed(position: Position, /) -> Sequence[Guess]:
@@ -53,7 +56,7 @@ class Chain:
         guesses: proposes tokens at choice points.
     """
 
-    width: int = DEFAULT_CHAIN_WIDTH
+    width: int = DEFAULT_WIDTH
     guesses: GuessPolicy = lowest_allowed
 
     def __post_init__(self) -> None:
@@ -65,11 +68,31 @@ class Chain:
         return session.plan(width=self.width, guesses=self.guesses)
 
 
-DraftingPolicy = Off | Certain | Chain
+class DraftingPolicy(Protocol):
+    """Makes the plans of one request. Those that keep notes of it (``Tree``) are for that request alone."""
+
+    def plan(self, session: Session) -> Plan:
+        """What to run next."""
 
 
-def drafting_policy(name: PolicyName, *, width: int = DEFAULT_CHAIN_WIDTH) -> DraftingPolicy:
-    """The policy of that name; ``width`` matters to ``chain`` only."""
+def drafting_policy(
+    name: PolicyName,
+    vocabulary: Vocabulary,
+    prompt_ids: Sequence[int],
+    *,
+    width: int = DEFAULT_WIDTH,
+    cost: StepCost | None = None,
+) -> DraftingPolicy:
+    """The policy of that name for a request.
+
+    Args:
+        name: ``branches`` drafts choices between values, ``text`` free text, ``tree`` both.
+        vocabulary: the model's tokens.
+        prompt_ids: of the request.
+        width: most tokens of a plan.
+        cost: seconds of a step by its tokens, for ``branches``, ``text`` and ``tree``; None: all that the
+            width has room for is worth running.
+    """
     match name:
         case "off":
             return Off()
@@ -77,5 +100,18 @@ def drafting_policy(name: PolicyName, *, width: int = DEFAULT_CHAIN_WIDTH) -> Dr
             return Certain()
         case "chain":
             return Chain(width=width)
+        case "branches" | "text" | "tree":
+            options = TreeOptions(
+                branches=name != "text",
+                text=name != "branches",
+                width=width,
+                cost=cost,
+                patience_s=_PATIENCE_S,
+            )
+            return Tree(options, vocabulary, prompt_ids)
         case _:
             assert_never(name)
+
+
+#: seconds after which no more is guessed in a plan; a step of a small model takes several times as long
+_PATIENCE_S = 0.002

@@ -94,7 +94,7 @@ class ChatService:
             token_limit=limit,
             session=session,
             sampling=_sampling(chat),
-            drafting=drafting_policy(self.settings.drafting),
+            drafting=drafting_policy(self.settings.drafting, self.served.canonical.vocabulary, prompt_ids),
             stop=tuple(chat.stop),
         )
         return ChatJob(chat=chat, request=request, compiled=compiled, session=session, was_cached=was_cached)

@@ -12,18 +12,23 @@ from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.testing.scripted_model import ScriptedModel
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import parse_document
-from factorspec_server.drafting import Certain, Chain, DraftingPolicy, Off
+from factorspec_server.drafting import Certain, Chain, CostModel, DraftingPolicy, Off, Tree, TreeOptions
 from factorspec_server.engines import Completion, Request, Sampling, generate_batch
 from tests.decoding.brute import random_spec
 from tests.server.engines.toy_session import highest_allowed
 
 NUM_SPECS = 200
-POLICIES: tuple[DraftingPolicy, ...] = (
+POLICIES: tuple[DraftingPolicy | TreeOptions, ...] = (
     Certain(),
     Chain(width=4),
     Chain(width=8, guesses=highest_allowed),
     Chain(width=32),
+    TreeOptions(width=6),
+    TreeOptions(width=40),
+    TreeOptions(width=24, breadth=1),
+    TreeOptions(width=24, cost=CostModel(((1, 1.0), (16, 1.2), (64, 5.0))).step_s),
 )
+PROMPT = "Go to Oslo or Rome, not São Paulo, for 12 days"
 
 
 def decoders(family: str) -> Iterator[tuple[int, Decoder]]:
@@ -40,12 +45,19 @@ def decoders(family: str) -> Iterator[tuple[int, Decoder]]:
 
 
 def run(
-    decoder: Decoder, seed: int, sampling: Sampling, policy: DraftingPolicy, limit: int = 400
+    decoder: Decoder,
+    seed: int,
+    sampling: Sampling,
+    policy: DraftingPolicy | TreeOptions,
+    limit: int = 400,
 ) -> Completion:
     vocabulary = decoder.vocabulary
     session = decoder.session(limit)
+    prompt_ids = vocabulary.encode(PROMPT)
+    if isinstance(policy, TreeOptions):
+        policy = Tree(policy, vocabulary, prompt_ids)
     request = Request(
-        prompt_ids=vocabulary.encode("Go:"),
+        prompt_ids=prompt_ids,
         token_limit=limit,
         session=session,
         sampling=sampling,

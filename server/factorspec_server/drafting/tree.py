@@ -1,0 +1,143 @@
+"""The policy that drafts trees: branches at choices between values, guesses in free text, as wide as pays.
+
+One object drafts for one request. It keeps what it asked of the last plan, and sees at the next one which of
+its guesses the model took: the prompt's words, the weights of opinions and the rates of text guesses are all
+that it remembers, so its state is bounded by the prompt and the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from time import perf_counter
+from typing import NamedTuple
+
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.drafting.cost import StepCost, best_size
+from factorspec_server.drafting.experts import Opinions, Trust, opinions
+from factorspec_server.drafting.prompt_words import PromptWords, claiming
+from factorspec_server.drafting.seam import Guess, Plan, Position, Session
+from factorspec_server.drafting.text_guesses import TextGuesses
+
+#: a choice among more tokens than this is not drafted by its branches
+MAX_BRANCHES = 16
+#: tokens of a branch that are read, and tokens before it
+_READ, _READ_BEFORE = 64, 24
+#: trust in the opinions before the first choice: even, lowest, prompt; of words, and of a number's digits
+_FIRST_TRUST, _FIRST_TRUST_IN_DIGITS = (0.2, 0.1, 0.7), (0.3, 0.6, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeOptions:
+    """What a tree drafts.
+
+    Attributes:
+        branches: draft choices between values.
+        text: draft free text.
+        breadth: most guesses at one position; 1 makes chains.
+        width: most tokens of a plan; None: as many as the session allows.
+        cost: seconds of a step by tokens; None: as many as the width has room for are worth running.
+        patience_s: no more is guessed in a plan after so many seconds; None: however long it takes.
+    """
+
+    branches: bool = True
+    text: bool = True
+    breadth: int | None = None
+    width: int | None = None
+    cost: StepCost | None = None
+    patience_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("breadth", self.breadth), ("width", self.width)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+
+
+class _Asked(NamedTuple):
+    """A position for which there were guesses; ``found``: opinions, where it was a choice between values."""
+
+    tokens: Sequence[int]
+    guesses: Sequence[Guess]
+    ids: Sequence[int]
+    found: Opinions | None
+    trust: Trust | None
+
+
+class Tree:
+    """Drafts trees for one request."""
+
+    def __init__(self, options: TreeOptions, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> None:
+        self.options = options
+        self._vocabulary = vocabulary
+        self._words = PromptWords(_text(vocabulary, prompt_ids))
+        self._texts = TextGuesses(vocabulary, prompt_ids)
+        self._trust = Trust(_FIRST_TRUST)
+        self._trust_in_digits = Trust(_FIRST_TRUST_IN_DIGITS)
+        self._asked: list[_Asked] = []
+        self._has_learnt = False
+        self._deadline_s = inf
+
+    def plan(self, session: Session) -> Plan:
+        """The certain run and, behind it, what is worth drafting."""
+        options = self.options
+        self._has_learnt = False
+        self._deadline_s = inf if options.patience_s is None else perf_counter() + options.patience_s
+        shape = None if options.cost is None else partial(best_size, cost=options.cost)
+        return session.plan(width=options.width, guesses=self._guesses, shape=shape)
+
+    def _guesses(self, position: Position) -> Sequence[Guess]:
+        if not self._has_learnt:
+            self._learn(position.tokens())
+            self._has_learnt = True
+        if perf_counter() > self._deadline_s:
+            return ()
+        if position.free or position.allowed.count > MAX_BRANCHES:
+            guesses = self._of_text(position)
+        else:
+            guesses = self._of_values(position) if self.options.branches else []
+        guesses.sort(key=lambda guess: -guess.weight)
+        return guesses[: self.options.breadth]
+
+    def _of_text(self, position: Position) -> list[Guess]:
+        if not (self.options.text if position.free else self.options.branches):
+            return []
+        guesses = self._texts.guesses(position)
+        self._asked.append(_Asked(position.tokens(), guesses, (), None, None))
+        return guesses if position.free else [guess._replace(kind="branch") for guess in guesses]
+
+    def _of_values(self, position: Position) -> list[Guess]:
+        ids = position.allowed.ids().tolist()
+        tokens = position.tokens()
+        before = claiming(_text(self._vocabulary, tokens[-_READ_BEFORE:]))
+        begins = [_text(self._vocabulary, (token,)) for token in ids]
+        if any(begin.isdigit() for begin in begins):  # many, and each one's run may be dear to work out
+            trust, branches = self._trust_in_digits, [before + begin for begin in begins]
+        else:
+            runs = [position.run(token) or () for token in ids]
+            trust = self._trust
+            branches = [
+                before + begin + _text(self._vocabulary, run[:_READ])
+                for begin, run in zip(begins, runs, strict=True)
+            ]
+        found = opinions(branches, self._words)
+        self._asked.append(_Asked(tokens, (), ids, found, trust))
+        return [Guess(token, weight) for token, weight in zip(ids, trust.mixed(found), strict=True)]
+
+    def _learn(self, tokens: Sequence[int]) -> None:
+        """See what the model took where the last plan had guesses; ``tokens``: the record so far."""
+        self._texts.write(tokens)
+        for asked in self._asked:
+            at = len(asked.tokens)
+            if at < len(tokens) and tokens[:at] == asked.tokens:
+                if asked.found is None or asked.trust is None:
+                    self._texts.learn(asked.guesses, tokens[at])
+                elif tokens[at] in asked.ids:
+                    place = asked.ids.index(tokens[at])
+                    asked.trust.learn([opinion[place] for opinion in asked.found])
+        self._asked.clear()
+
+
+def _text(vocabulary: Vocabulary, token_ids: Sequence[int]) -> str:
+    return vocabulary.decode_bytes(token_ids).decode("utf-8", errors="replace")
