@@ -93,7 +93,7 @@ class TokenCost:
         """What is held of a text after a cut, before the node at ``pc``."""
         if not text or isinstance(self._layout.node(pc), End):
             return ""
-        return text[self._canonical.cuts.last_cut(text, self._layout.following(pc)) :]
+        return self._canonical.tail(text, self._layout.following(pc))
 
     def _tails_at(self, pc: int) -> frozenset[str]:
         return frozenset() if self._tails is None else self._tails[pc]
@@ -170,7 +170,7 @@ class TokenCost:
     def _all_tails(self) -> dict[int, frozenset[str]] | None:
         """The tails that can stand before each node; None if they are too many."""
         layout = self._layout
-        tails: dict[int, set[str]] = {layout.program.start: {""}}
+        tails: dict[int, set[str]] = {layout.program.start: {self._canonical.start.text}}
         closing: set[int] = set()  # reached within the first piece after free text
         for pc in reversed(list(post_order(layout.program))):
             here, node = tails.get(pc, set()), layout.node(pc)

@@ -54,7 +54,9 @@ class TokenLimit:
         self._limit = limit
         self._witness = witness
         start = opener.layout.program.start
-        self.ample = bounds.costs.most(opener.feasibility.start(), start)
+        # A leading mark is held before the first node.
+        lead = len(opener.canonical.start.text)
+        self.ample = lead + bounds.costs.most(opener.feasibility.start(), start)
         self.near_limit = False
 
     def limited(self, run: Run, before: Sequence[int]) -> Run:

@@ -91,6 +91,19 @@ class Canonical:
                 self._tails[tail] = known
         return known
 
+    def tail(self, text: str, following: str | None = None) -> str:
+        """What of a text that begins at a cut is held back: what no later cut is known behind.
+
+        Args:
+            text: what is known.
+            following: the characters of which one comes next; empty or None: any.
+        """
+        tail = text[self.cuts.last_cut(text, following) :]
+        if self.cuts.joins is None:
+            return tail
+        # A token's end that nothing can move is a cut.
+        return tail[len(self.vocabulary.decode_bytes(self.stable(tail)).decode()) :]
+
     def tokens_are_canonical(self, token_ids: Sequence[int]) -> bool:
         """True if these are exactly the tokens of the text that they spell."""
         try:

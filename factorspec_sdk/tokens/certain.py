@@ -6,7 +6,7 @@ with the literal that follows it makes the text x = W + v + literal::
     x = ' "Oslo", "day": '                     c = last cut of x
         |--- head ------|tail|                 certain = (tokens(head) + stable tokens of tail)[e:]
                         c                      held    = tail, with how many of its tokens are given out
-                                                         (SentencePiece style: only what is behind those)
+                                                         (SentencePiece style: c is behind those)
 
 One step makes it faster. The cuts of a literal do not depend on the candidate, so from its first inner cut
 on the tokens are worked out once and joined to those of each candidate (``LiteralEnd``).
@@ -46,16 +46,12 @@ def certain_by_last_cut(
     given = held.emitted
     if after.final:
         return canonical.encode_piece(whole)[given:], NOTHING_HELD
-    cut = canonical.cuts.last_cut(whole, after.following)
+    tail = canonical.tail(whole, after.following)
+    cut = len(whole) - len(tail)
     head = canonical.encode_piece(whole[:cut]) if cut else ()
-    if cut == len(whole):
+    if not tail:
         return head[given:], NOTHING_HELD
-    tail = whole[cut:]
-    stable = canonical.stable(tail)
-    if canonical.cuts.joins is not None:
-        # A token's end that nothing can move is a cut.
-        begin = len(canonical.vocabulary.decode_bytes(stable).decode())
-        return (head + stable)[given:], Held(tail[begin:], 0) if begin < len(tail) else NOTHING_HELD
+    stable = () if canonical.cuts.joins is not None else canonical.stable(tail)
     # Tokens once given out stay given out, also where `stable` knows fewer of a longer tail.
     emitted = max(len(stable), given - len(head))
     return (head + stable)[given:], Held(tail, emitted)

@@ -21,7 +21,7 @@ JSON_SCHEMAS: tuple[dict[str, JsonValue], ...] = (
 )
 
 
-@pytest.fixture(scope="module", params=("tricky", "gpt2", "qwen"))
+@pytest.fixture(scope="module", params=("tricky", "gpt2", "qwen", "sentencepiece", "gemma"))
 def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
     return vocabulary_like(request.param)
 

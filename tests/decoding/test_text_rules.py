@@ -18,7 +18,7 @@ from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Vocabulary, unpack_row
 
-FAMILIES = ("tricky", "gpt2", "qwen", "bytes")
+FAMILIES = ("tricky", "gpt2", "qwen", "sentencepiece", "gemma", "bytes")
 ENDINGS = (b'"', b'",', b'"}', b"]", b"},")
 SOURCES = ('He said "no".', "Zürich, 東京 👩", "a\\b")
 

@@ -21,7 +21,7 @@ ORDER = {"kind": "intension", "expr": {"op": "le", "args": [{"ref": "$.a"}, {"re
 
 
 @pytest.mark.parametrize("bounds", RANGES, ids=str)
-@pytest.mark.parametrize("family", ["tricky", "smollm2", "cl100k"])
+@pytest.mark.parametrize("family", ["tricky", "smollm2", "cl100k", "gemma"])
 def test_random_walks_complete_within_every_limit(family: str, bounds: tuple[int, int]) -> None:
     rng = random.Random(f"{family}{bounds}")
     lo, hi = bounds

@@ -159,7 +159,7 @@ VALUES = st.text(
 )
 
 
-@given(VALUES, st.sampled_from(["tricky", "qwen", "gpt2"]))
+@given(VALUES, st.sampled_from(["tricky", "qwen", "gpt2", "sentencepiece", "gemma"]))
 @settings(max_examples=300, deadline=None)
 def test_escaped_values_are_taken_literally(value: str, name: str) -> None:
     vocabulary = vocabulary_like(name)

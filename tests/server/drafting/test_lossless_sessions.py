@@ -70,7 +70,7 @@ def run(
     return completion
 
 
-@pytest.mark.parametrize("family", ["tricky", "smollm2"])
+@pytest.mark.parametrize("family", ["tricky", "smollm2", "sentencepiece"])
 def test_output_is_token_identical_under_every_policy(family: str) -> None:
     for seed, decoder in decoders(family):
         for sampling in (Sampling(), Sampling(temperature=1.1, seed=seed)):
