@@ -9,26 +9,27 @@ behind one::
                         ^ committed up to here: run of the last mark, offset 4
 
 The runs are those of the decoder's tree, worked out once for all sessions; only near a token limit a session
-has some of its own. Runs are immutable and the marks (position, run) are kept: rollback goes to the mark
-before and walks the rest again; a copy shares them. In text a session goes from step to step and leaves a
-mark now and then.
+has some of its own. Runs are immutable, and marks (position, run) are left on the way (``trail.py``):
+rollback goes to a mark and writes the rest again. In text a session goes from step to step and leaves a mark
+now and then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
-from itertools import repeat, takewhile
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import NARROWED
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.plan import GuessPolicy, Plan, Shape
 from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
-from factorspec_sdk.decoding.report import Origin, Report
+from factorspec_sdk.decoding.report import Report
 from factorspec_sdk.decoding.runs import Run, run_in_text
+from factorspec_sdk.decoding.trail import Trail
 from factorspec_sdk.errors import BudgetSpent
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row, check_rows
@@ -43,14 +44,6 @@ OnBudget = Literal["narrow", "abort"]
 
 #: tokens of text between two marks
 _TEXT_PER_MARK = 64
-
-
-class _Mark(NamedTuple):
-    """A run that begins at ``position``; with a step, a text behind the run that stands there."""
-
-    position: int
-    run: Run
-    step: HoleStep | None = None
 
 
 class Session:
@@ -75,7 +68,7 @@ class Session:
         self.on_budget = on_budget
         self._narrowing = narrowing
         self._tokens: list[int] = []
-        self._marks: list[_Mark] = []
+        self._trail = Trail()
         #: the run of the last mark; None where nobody has asked yet what follows the token written last,
         #: which was chosen behind that run
         self._run: Run | None = None
@@ -120,8 +113,8 @@ class Session:
         """Counts and origins so far. O(tokens)."""
         limit = self._narrowing
         return Report(
-            tuple(self._origins()),
-            exact=not any(NARROWED in mark.run.after for mark in self._marks),
+            tuple(self._trail.origins(len(self._tokens))),
+            exact=self._trail.exact,
             near_limit=limit is not None and limit.near_limit,
             ample=self._ample if limit is None else limit.ample,
         )
@@ -194,20 +187,18 @@ class Session:
         if not num_tokens:
             return
         keep = len(self._tokens) - num_tokens
-        while self._marks[-1].position > keep:
-            self._marks.pop()
-        position, run, step = self._marks[-1]
-        self._run = run
-        self._offset = min(keep - position, len(run.tokens)) if step is None else len(run.tokens)
-        written = self._tokens[position if step else position + self._offset : keep]
-        self._step = _further(run.text if step is None and written else step, written)
-        self._step_allowed = None
-        del self._tokens[keep:]
+        mark = self._trail.back_to(keep)
+        again = tuple(self._tokens[mark.position : keep])
+        del self._tokens[mark.position :]
+        self._run, self._step, self._step_allowed = mark.run, mark.step, None
+        self._offset = 0 if mark.step is None else len(mark.run.tokens)
+        written = self.commit(again)
+        assert written == len(again), "what was allowed is allowed again"
 
     def copy(self) -> Session:
         """An independent session in the same state. O(tokens)."""
         twin = copy(self)
-        vars(twin).update(_tokens=[*self._tokens], _marks=[*self._marks])
+        vars(twin).update(_tokens=[*self._tokens], _trail=self._trail.copy())
         if self._narrowing is not None:
             vars(twin).update(_narrowing=copy(self._narrowing))
         return twin
@@ -219,14 +210,6 @@ class Session:
         twin = copy(self)
         vars(twin).update(_narrowing=copy(self._narrowing))
         return twin
-
-    def _origins(self) -> Iterator[Origin]:
-        """Of each token what brought it in: a run's are certain, the one behind it is chosen or text."""
-        ends = [*(mark.position for mark in self._marks[1:]), len(self._tokens)]
-        for (position, run, step), end in zip(self._marks, ends, strict=False):
-            num_certain = min(len(run.tokens), end - position) if step is None else 0
-            yield from repeat("certain", num_certain)
-            yield from repeat("free" if run.free else "chosen", end - position - num_certain)
 
     def _allowed_in_text(self, step: HoleStep) -> Allowed:
         allowed = self._step_allowed
@@ -256,17 +239,14 @@ class Session:
     def _current_run(self) -> Run:
         run = self._run
         if run is None:
-            if self._marks:
-                last = self._marks[-1].run
-                run = self.decoder.runs.after(last.shared or last, self._tokens[-1])
-            else:
-                run = self.decoder.runs.root()
+            last, runs = self._trail.last, self.decoder.runs
+            run = runs.root() if last is None else runs.after(last.run.shared or last.run, self._tokens[-1])
             run = self._own(run, self._tokens)
             self._begin(run)
         return run
 
     def _begin(self, run: Run) -> None:
-        self._marks.append(_Mark(len(self._tokens), run))
+        self._trail.add(len(self._tokens), run)
         self._run, self._offset, self._step, self._step_allowed = run, 0, None, None
 
     def _run_after(self, run: Run, before: Sequence[int], token: int) -> Run:
@@ -327,14 +307,15 @@ class Session:
             return self._leave_text(step, token)
         self._step, self._step_allowed = on, allowed
         self._tokens.append(token)
-        if len(self._tokens) - self._marks[-1].position >= _TEXT_PER_MARK:
-            self._marks.append(_Mark(len(self._tokens), self._marks[-1].run, on))
+        last = self._trail.last
+        if last is not None and len(self._tokens) - last.position >= _TEXT_PER_MARK:
+            self._trail.add(len(self._tokens), last.run, on)
         return 1
 
     def _has_room(self, step: HoleStep) -> bool:
         """True if the limit leaves out nothing where the text stands after the next token."""
-        limit, run = self._narrowing, self._marks[-1].run
-        return limit is None or limit.leaves_all_text(run, step, len(self._tokens) + 1)
+        limit, run = self._narrowing, self._run
+        return limit is None or run is None or limit.leaves_all_text(run, step, len(self._tokens) + 1)
 
     def _leave_text(self, step: HoleStep, token: int) -> int:
         """Write a token that closes the text, or behind which one token is left or the limit has a say."""
@@ -345,11 +326,3 @@ class Session:
         self._tokens.append(token)
         self._run = None
         return 1
-
-
-def _further(step: HoleStep | None, tokens: Sequence[int]) -> HoleStep | None:
-    """The step after some tokens that lie within its text."""
-    for token in tokens:
-        assert step is not None
-        step = step.on(token)
-    return step

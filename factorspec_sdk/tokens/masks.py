@@ -12,7 +12,7 @@ Invariant: bits at or above the logit width are 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ Row = NDArray[np.int32]
 Ids = NDArray[np.int32]
 
 _WORD_BITS = 32
+_SIGN = 1 << 31
+# So many words are written one by one faster than by an array of them.
+_FEW_WORDS = 16
 
 
 class Allowed:
@@ -30,7 +33,7 @@ class Allowed:
     is asked for is computed once and kept.
     """
 
-    __slots__ = ("_ids", "_row", "_set", "_words", "count")
+    __slots__ = ("_ids", "_many", "_row", "_set", "_words", "count")
 
     count: int
     """How many tokens are allowed."""
@@ -41,7 +44,8 @@ class Allowed:
         self._row = row
         self.count = count
         self._ids: Ids | None = None
-        self._words: tuple[NDArray[np.int64], Row] | None = None
+        self._words: Sequence[tuple[int, int]] | None = None
+        self._many: tuple[NDArray[np.int64], Row] | None = None
 
     @classmethod
     def of(cls, token_ids: Iterable[int]) -> Allowed:
@@ -58,8 +62,8 @@ class Allowed:
             also: further ids, below 32·row_words.
         """
         own = np.array(row, dtype=np.int32, copy=True).reshape(-1)
-        for token_id in also:
-            own.view(np.uint32)[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+        for word, bits in _words_of(also):
+            own[word] |= bits
         return cls(None, own, int.from_bytes(own.tobytes(), "little").bit_count())
 
     def ids(self) -> Ids:
@@ -77,11 +81,19 @@ class Allowed:
         if self._row is not None:
             out[:] = self._row
             return
-        if self._words is None:
-            self._words = _words_of(self.ids())
         out.fill(0)
-        positions, values = self._words
-        out[positions] = values
+        if self._many is not None:
+            positions, values = self._many
+            out[positions] = values
+            return
+        if self._words is None:
+            assert self._set is not None
+            self._words = _words_of(self._set)
+            if len(self._words) > _FEW_WORDS:
+                positions, values = np.array(self._words, dtype=np.int64).T
+                self._many = positions, values.astype(np.int32)
+        for word, bits in self._words:
+            out[word] = bits
 
     def __contains__(self, token_id: object) -> bool:
         if not isinstance(token_id, int | np.integer):
@@ -134,12 +146,10 @@ def unpack_row(row: Row) -> Ids:
     return np.flatnonzero(bits).astype(np.int32)
 
 
-def _words_of(ids: Ids) -> tuple[NDArray[np.int64], Row]:
-    """The words that hold the ids, and their values."""
-    words = (ids >> 5).astype(np.int64)
-    bits = np.left_shift(np.uint32(1), (ids & (_WORD_BITS - 1)).astype(np.uint32))
-    positions, starts = np.unique(words, return_index=True)
-    if not len(positions):
-        return positions, np.zeros(0, dtype=np.int32)
-    values = np.bitwise_or.reduceat(bits, starts).astype(np.uint32)
-    return positions, values.view(np.int32)
+def _words_of(ids: Iterable[int]) -> Sequence[tuple[int, int]]:
+    """The words that hold the ids, and their values as signed numbers."""
+    words: dict[int, int] = {}
+    for token_id in ids:
+        word = token_id >> 5
+        words[word] = words.get(word, 0) | 1 << (token_id & (_WORD_BITS - 1))
+    return [(word, bits - ((bits & _SIGN) << 1)) for word, bits in words.items()]

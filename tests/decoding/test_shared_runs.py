@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from factorspec_sdk.decoding import Decoder, Session, fill_rows
+from factorspec_sdk.decoding import Decoder, Session, fill_rows, trail
+from factorspec_sdk.decoding import session as sessions_module
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Allowed, Canonical, pack_ids
@@ -135,6 +136,17 @@ def test_sharing_changes_nothing_in_texts_numbers_and_budgets(canonical: Canonic
     walk(decoder, random.Random(name), 4, 200, limits=False)
 
 
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("name", ["list 3", "narrowed", "numbers"])
+def test_sessions_that_keep_few_runs_find_back(
+    canonical: Canonical, monkeypatch: pytest.MonkeyPatch, name: str, limits: bool
+) -> None:
+    monkeypatch.setattr(trail, "_MOST_KEPT", 4)
+    monkeypatch.setattr(trail, "_RECENT", 1)
+    monkeypatch.setattr(sessions_module, "_TEXT_PER_MARK", 3)
+    walk(DECODERS[name](canonical), random.Random(name), 4, 300, limits=limits)
+
+
 @pytest.mark.parametrize("name", DECODERS)
 def test_limits_share_what_they_do_not_narrow(canonical: Canonical, name: str) -> None:
     decoder = DECODERS[name](canonical)
@@ -151,17 +163,17 @@ def test_limits_of_small_specs(canonical: Canonical) -> None:
 def test_a_second_session_opens_nothing_anew(canonical: Canonical, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind texts that differ, and with limits that are ample."""
     for decoder in (free(note_program(), canonical), *specs(canonical, 4)):
-        session = decoder.session()
-        while session.state == "open":
-            session.commit(session.plan().tokens or (int(session.allowed().ids()[-1]),))
+        first = decoder.session()
+        while first.state == "open":
+            first.commit(first.plan().tokens or (int(first.allowed().ids()[-1]),))
         opened: list[object] = []
         with monkeypatch.context() as patched:
             patched.setattr(decoder.opener, "close", opened.append)
             for limit in (None, 10_000):
                 again = decoder.session(limit)
-                again.commit(session.tokens)
+                again.commit(first.tokens)
                 assert again.state == "complete"
-                assert again.report.origins == session.report.origins
+                assert again.report.origins == first.report.origins
         assert not opened
 
 

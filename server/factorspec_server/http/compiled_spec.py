@@ -17,6 +17,8 @@ from factorspec_server.http.spec_cache import SpecCache
 
 # Measured on trips: programs, tables and rows take about this much more than the document's text.
 _BYTES_PER_CHARACTER = 40
+# What sessions of a spec leave to those that come after them.
+_RUN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Compiler:
         """
         with collector_paused():
             spec = parse_document(document)
-            size = len(canonical_json(spec.document)) * _BYTES_PER_CHARACTER
+            size = len(canonical_json(spec.document)) * _BYTES_PER_CHARACTER + _RUN_BYTES
             found = self.cache.get(spec.hash, lambda: self._compile(spec), size)
             if self._housekeeping is not None and not found.was_cached:
                 self._housekeeping.spec_compiled()
@@ -69,5 +71,11 @@ class Compiler:
     def _compile(self, spec: Spec) -> CompiledSpec:
         started = perf_counter()
         compiled, canonical = compile_spec(spec), self._canonical
-        decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+        decoder = Decoder(
+            compiled.program,
+            compiled.feasibility,
+            canonical.vocabulary,
+            canonical=canonical,
+            max_run_bytes=_RUN_BYTES,
+        )
         return CompiledSpec(spec, decoder, compiled.certificates, perf_counter() - started)
