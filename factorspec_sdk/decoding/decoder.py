@@ -64,7 +64,8 @@ class Decoder:
             max_run_bytes: about what the runs may take that sessions share; 0: they share none.
 
         Raises:
-            TooLarge: a decision has too many candidates.
+            DocumentError: the grammar library refuses the schema of a free part.
+            TooLarge: a decision has too many candidates, or free parts are too large together.
         """
         self.program = program
         self.feasibility = feasibility
@@ -74,6 +75,7 @@ class Decoder:
         finalize(self, self.layout.forget)
         self.opener = Opener(self.layout, feasibility, self.canonical, max_hypotheses)
         self.opener.check()
+        self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 

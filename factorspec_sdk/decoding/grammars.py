@@ -9,6 +9,10 @@ What is exact: the mask, and when a text may end. How short a text can still be 
 way to finish is looked for greedily: near the token limit only tokens are kept after which one was found;
 further away (``_MARGIN``) it is taken for granted that a token adds no more than that to the shortest way.
 ``placed_rules.py`` does better where it can read the grammar.
+
+XGrammar makes the masks of a place in a grammar when one is first asked for, and keeps them with the grammar
+(its dynamic compilation, which is safe for threads): thousands of places are compiled in milliseconds. The
+time to compile goes by the size of the grammar's text, which is bounded (``MAX_GRAMMAR_SIZE``).
 """
 
 from __future__ import annotations
@@ -24,7 +28,15 @@ from factorspec_sdk.decoding.json_strings import OUTSIDE, PLAIN, StringState, wa
 from factorspec_sdk.decoding.number_rules import with_bounded_numbers
 from factorspec_sdk.decoding.string_masks import StringMasks
 from factorspec_sdk.decoding.text_rules import TextRules
-from factorspec_sdk.errors import DocumentError, EngineError, JsonValue, MissingExtra, Problem, shown
+from factorspec_sdk.errors import (
+    DocumentError,
+    EngineError,
+    JsonValue,
+    MissingExtra,
+    Problem,
+    TooLarge,
+    shown,
+)
 from factorspec_sdk.fields.text import ITEM_SEPARATOR, KEY_SEPARATOR
 from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.graph.program import HoleSpec
@@ -32,12 +44,16 @@ from factorspec_sdk.tokens import Vocabulary, pack_ids, unpack_row
 from factorspec_sdk.tokens.masks import Row
 from factorspec_sdk.wire.languages.automaton import TooManyStates
 from factorspec_sdk.wire.languages.grammar import pattern_grammar
-from factorspec_sdk.wire.patterns import PatternProblem
+from factorspec_sdk.wire.patterns import PatternProblem, pattern_size
 
 if TYPE_CHECKING:
     import xgrammar
 
 _MISSING = "xgrammar is not installed; run: pip install 'factorspec[tokens]'"
+#: characters of grammars, of one spec together; about two seconds to compile
+MAX_GRAMMAR_SIZE = 1 << 20
+#: what XGrammar keeps of grammars for one vocabulary, in bytes
+_MAX_LIBRARY_BYTES = 1 << 26
 _MARGIN = 64
 _MAX_FINISH = 512
 _MAX_TRIED = 64
@@ -62,10 +78,14 @@ class GrammarState:
 
 
 class GrammarRules(TextRules):
-    """The texts of one grammar."""
+    """The texts of one grammar.
+
+    Attributes:
+        size: characters of the grammar's text, or as many as take as long to compile.
+    """
 
     def __init__(self, spec: HoleSpec, vocabulary: Vocabulary, grammar: str) -> None:
-        """Compiles the grammar (see ``grammar_text``): about 1 ms, 14 with free strings.
+        """Compiles the grammar (see ``grammar_text``): about 1 ms, and 2 µs a character of a large one.
 
         Raises:
             DocumentError: XGrammar refuses it.
@@ -75,10 +95,17 @@ class GrammarRules(TextRules):
         self._in_value = spec.kind == "json"
         self._least, self._most = spec.min_length, spec.max_length
         self._masks = StringMasks.of(vocabulary, in_value=self._in_value)
-        matcher = _matcher(spec, vocabulary, grammar)
+        self.size = _size_of(spec, grammar)
+        self._compiled = _compiled(spec, vocabulary, grammar)
+        matcher = _matcher(self._compiled)
         if not self._in_value:
             matcher.accept_string('"')
         self._start = GrammarState(StringState(OUTSIDE if self._in_value else 0), matcher)
+
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that the rules take now, in bytes; masks are added as places are met."""
+        return 4 * self.size + int(self._compiled.memory_size_bytes)
 
     def start(self) -> GrammarState:
         """Before the first byte."""
@@ -251,17 +278,43 @@ def _compiler(vocabulary: Vocabulary) -> xgrammar.GrammarCompiler:
         vocab_size=vocabulary.logit_width,
         stop_token_ids=list(vocabulary.end_ids),
     )
-    return xgrammar.GrammarCompiler(info, max_threads=1)
+    return xgrammar.GrammarCompiler(
+        info, max_threads=1, cache_limit_bytes=_MAX_LIBRARY_BYTES, enable_dynamic_compilation=True
+    )
 
 
-def _matcher(spec: HoleSpec, vocabulary: Vocabulary, grammar: str) -> xgrammar.GrammarMatcher:
+def _size_of(spec: HoleSpec, grammar: str) -> int:
+    """XGrammar writes a pattern's repetitions out, in quadratic time."""
+    pattern = spec.schema.get("pattern") if spec.kind == "string" and spec.schema is not None else None
+    if not isinstance(pattern, str) or spec.grammar is not None:
+        return len(grammar)
+    try:
+        states = pattern_size(pattern)
+    except PatternProblem:  # the library does not get it: the grammar is our own
+        states = 0
+    return max(len(grammar), states * (32 + states // 16))
+
+
+def _compiled(spec: HoleSpec, vocabulary: Vocabulary, grammar: str) -> xgrammar.CompiledGrammar:
     compiler = _compiler(vocabulary)
     import xgrammar
 
     try:
-        compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(grammar))
+        return compiler.compile_grammar(xgrammar.Grammar.from_ebnf(grammar))
     except RuntimeError as error:
         raise _refused(spec, error) from error
+
+
+def grammar_too_large(path: str) -> TooLarge:
+    """The refusal of a spec whose grammars are too large together; ``path``: of the last one."""
+    message = f"grammars of free parts of more than {MAX_GRAMMAR_SIZE} characters"
+    hint = "shorten patterns, repetitions and lists of values inside lists without maxItems"
+    return TooLarge("the free parts of the record are too large", [Problem(path, message, hint=hint)])
+
+
+def _matcher(compiled: xgrammar.CompiledGrammar) -> xgrammar.GrammarMatcher:
+    import xgrammar
+
     return xgrammar.GrammarMatcher(compiled)
 
 

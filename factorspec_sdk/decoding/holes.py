@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from factorspec_sdk.decoding.grammars import MAX_GRAMMAR_SIZE, GrammarRules, grammar_too_large
 from factorspec_sdk.decoding.hypotheses import NARROWED, Hypothesis, Opening
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.measured import MeasuredPlace
@@ -171,6 +172,21 @@ class Holes:
             return HolePlace(self.endings, state, node.next, self.rules(node.hole))
         domain, vocabulary = self.layout.program.slots[behind.slot].domain, self.layout.vocabulary
         return MeasuredPlace(self.endings, self._feasibility, vocabulary, state, node.next, behind, domain)
+
+    def check(self) -> None:
+        """Compile the grammars of all texts, before any record is begun.
+
+        Raises:
+            DocumentError: XGrammar refuses one.
+            TooLarge: they are too large together.
+        """
+        sizes: dict[int, int] = {}
+        for hole, spec in enumerate(self.layout.program.holes):
+            rules = self.rules(hole) if spec.schema is not None or spec.grammar is not None else None
+            if isinstance(rules, GrammarRules) and id(rules) not in sizes:
+                sizes[id(rules)] = rules.size
+                if sum(sizes.values()) > MAX_GRAMMAR_SIZE:
+                    raise grammar_too_large(spec.path)
 
     def rules(self, hole: int) -> TextRules:
         """The rules of a hole's text."""

@@ -15,13 +15,19 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factorspec_sdk.decoding.ebnf import UnknownSyntax
 from factorspec_sdk.decoding.grammar_ways import Place, Ways, whole_characters
-from factorspec_sdk.decoding.grammars import GrammarRules, GrammarState, grammar_text
+from factorspec_sdk.decoding.grammars import (
+    MAX_GRAMMAR_SIZE,
+    GrammarRules,
+    GrammarState,
+    grammar_text,
+    grammar_too_large,
+)
 from factorspec_sdk.decoding.json_strings import (
     FIRST_OF_PAIR,
     LAST_OF_PAIR,
@@ -35,10 +41,13 @@ from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.tokens.memo import Memo, text_bytes
 
 if TYPE_CHECKING:
     import xgrammar
 
+_MAX_RULES = 64
+_MAX_RULES_BYTES = 1 << 26
 _MAX_STATES = 1024
 _MAX_DENSE = 64
 _MAX_MEMO = 4096
@@ -239,28 +248,34 @@ def grammar_rules(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
 
     Raises:
         DocumentError: XGrammar refuses the schema.
+        TooLarge: the grammar is larger than ``MAX_GRAMMAR_SIZE``.
         MissingExtra: XGrammar is not installed.
     """
     schema = json.dumps(spec.schema if spec.schema is not None else {})
-    return _rules(spec.kind, schema, (spec.min_length, spec.max_length), spec.grammar, vocabulary)
+    key = (spec.kind, schema, spec.min_length, spec.max_length, spec.grammar)
+    memo = _rules(vocabulary)
+    known = memo.get(key)
+    if known is None:
+        made = _make(spec, vocabulary)
+        known = memo.keep(key, made, text_bytes(schema) + made.num_bytes)
+    return known
 
 
-@lru_cache(maxsize=64)
-def _rules(
-    kind: Literal["string", "json"],
-    schema: str,
-    lengths: tuple[int, int | None],
-    grammar: str | None,
-    vocabulary: Vocabulary,
-) -> GrammarRules:
-    spec = HoleSpec("", kind, json.loads(schema), *lengths, grammar=grammar)
+def _make(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
     text = grammar_text(spec)
-    if lengths == (0, None):
+    if len(text) > MAX_GRAMMAR_SIZE:
+        raise grammar_too_large(spec.path)
+    if (spec.min_length, spec.max_length) == (0, None):
         try:
             return PlacedRules(spec, vocabulary, text, Ways.of(text))
         except UnknownSyntax:
             pass
     return GrammarRules(spec, vocabulary, text)
+
+
+@lru_cache(maxsize=8)
+def _rules(vocabulary: Vocabulary) -> Memo[tuple[object, ...], GrammarRules]:
+    return Memo(max_entries=_MAX_RULES, max_bytes=_MAX_RULES_BYTES)
 
 
 #: tokens by the first byte of what they hold before an ending

@@ -60,6 +60,11 @@ def enforced_pattern(pattern: str, max_states: int) -> str:
     return f"^{''.join(reader.written)}$"
 
 
+def pattern_size(pattern: str) -> int:
+    """Characters of a pattern that is enforced, its repetitions written out."""
+    return _Reader(pattern[1:-1]).branches(0)
+
+
 def _ends_escaped(pattern: str) -> bool:
     body = pattern[:-1]
     return (len(body) - len(body.rstrip("\\"))) % 2 == 1

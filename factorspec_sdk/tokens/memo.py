@@ -1,0 +1,63 @@
+"""Answers kept by content, bounded by number and by bytes.
+
+Every cache of the token and decoding layers whose keys or answers come from requests is one of these, so that
+no variety of requests (100,000 texts, a text of 100,000 characters) makes a process grow without end. When a
+memo is full, all is forgotten: that costs making answers again, and needs no order of use.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Hashable
+from typing import TypeVar
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+ValueT = TypeVar("ValueT")
+
+#: an entry of a dictionary, its key's tuple and the like
+ENTRY_BYTES = 200
+#: a reference in a tuple and a small integer behind it
+ID_BYTES = 40
+
+
+class Memo(dict[KeyT, ValueT]):
+    """A dictionary that only ``keep`` fills. Reading is a dictionary's own; threads may share it.
+
+    Attributes:
+        num_bytes: what is in it, by the callers' estimates.
+    """
+
+    __slots__ = ("_lock", "_max_bytes", "_max_entries", "num_bytes")
+
+    def __init__(self, *, max_entries: int, max_bytes: int) -> None:
+        super().__init__()
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self.num_bytes = 0
+
+    def keep(self, key: KeyT, value: ValueT, num_bytes: int) -> ValueT:
+        """Remember a value; returns it. One that would fill a quarter of the room alone is not kept.
+
+        Args:
+            key: content key.
+            value: never changed afterwards.
+            num_bytes: of key and value, approximately, an entry's own (``ENTRY_BYTES``) apart.
+        """
+        size = num_bytes + ENTRY_BYTES
+        if size > self._max_bytes // 4:
+            return value
+        with self._lock:
+            if len(self) >= self._max_entries or self.num_bytes + size > self._max_bytes:
+                self.clear()
+                self.num_bytes = 0
+            if key not in self:
+                self.num_bytes += size
+            self[key] = value
+        return value
+
+
+def text_bytes(*texts: str | bytes) -> int:
+    """Bytes that some texts take. O(1) each."""
+    return sum(map(sys.getsizeof, texts))
