@@ -22,6 +22,7 @@ from factorspec_server.commands.failures import INVALID, USAGE, CommandError, ex
 from factorspec_server.commands.next_slot import next_positions
 from factorspec_server.commands.position_text import position_json, position_lines, strayed_lines
 from factorspec_server.commands.sources import STDIN, read_document, read_json, read_spec, read_text
+from factorspec_server.settings import MOST_WIDTH
 from factorspec_server.version import distribution_version
 
 app = typer.Typer(
@@ -84,6 +85,16 @@ def serve_command(
         Literal["cpu", "cuda"] | None, typer.Option(help="Default: CUDA where present.")
     ] = None,
     max_batch: Annotated[int, typer.Option(min=1, max=1024, help="Requests that run together.")] = 8,
+    drafting: Annotated[
+        Literal["auto", "off", "certain", "chain", "branches", "text", "tree"],
+        typer.Option(help="What is drafted; changes speed, never output."),
+    ] = "auto",
+    width: Annotated[
+        str, typer.Option(metavar="N|auto", help="Most tokens of a draft; auto: by what a step costs.")
+    ] = "auto",
+    prefix_mb: Annotated[
+        int, typer.Option(min=0, help="Memory for beginnings of prompts that come again, in MiB.")
+    ] = 256,
 ) -> None:
     """Serve a model over an OpenAI-compatible API."""
     with failures_told():
@@ -98,8 +109,24 @@ def serve_command(
             dtype=dtype,
             device=device,
             max_batch=max_batch,
+            drafting=drafting,
+            width=_width(width),
+            prefix_bytes=prefix_mb << 20,
         )
         serve(options, lambda line: typer.echo(line, err=True))
+
+
+def _width(text: str) -> int | None:
+    """A number of tokens, None for ``auto``.
+
+    Raises:
+        CommandError: it is neither.
+    """
+    if text == "auto":
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_WIDTH:
+        raise CommandError(f"--width must be 'auto' or 1 to {MOST_WIDTH}, got {text!r}", USAGE)
+    return int(text)
 
 
 @app.command("check")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from typing import Literal
 
 from factorspec_server.drafting import PolicyName
 
+DraftingName = PolicyName | Literal["auto"]
+
 MIB = 1 << 20
+MOST_WIDTH = 256
+"""Most tokens of a plan, also where the measured cost decides; more are hardly ever worth planning."""
 LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 
@@ -38,16 +43,21 @@ class Budgets:
 class ServerSettings:
     """How one server serves.
 
+    Drafting changes speed, never output: ``auto`` drafts trees of branches and text, as wide as the measured
+    cost of a step says; see ``drafting.drafting_policy`` for the other names.
+
     Attributes:
         api_key: what clients must send as a bearer token; None asks for nothing.
         allowed_hosts: host names that requests may ask for, against DNS rebinding; None allows all.
-        drafting: how many tokens of a plan run in one step; changes speed, never output.
+        drafting: what is drafted.
+        width: most tokens of a plan; None leaves it to the measured cost, where there is one.
         budgets: bounds on what requests may cost.
     """
 
     api_key: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] | None = None
-    drafting: PolicyName = "certain"
+    drafting: DraftingName = "auto"
+    width: int | None = None
     budgets: Budgets = Budgets()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
 from tests.benchmarks.natural_plan_cases import TASKS, read_cases
-from tests.benchmarks.natural_plan_runs import DECODERS, random_runs, smollm2_runs
+from tests.benchmarks.natural_plan_runs import DECODERS, DRAFTING, random_runs, smollm2_runs
 from tests.benchmarks.natural_plan_summary import Facts
 
 
@@ -24,7 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit(f"no problems in {options.data}")
     before_ms = calibrate_ms()
     given = (cases, options.seed)
-    runs = random_runs(*given) if options.model == "random" else smollm2_runs(*given, options.decoders)
+    runs = (
+        random_runs(*given)
+        if options.model == "random"
+        else smollm2_runs(*given, options.decoders, options.drafting)
+    )
     report = {
         "task": options.task,
         "variant": options.variant,
@@ -51,6 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", choices=["random", "smollm2"], required=True)
     parser.add_argument(
         "--decoders", nargs="+", choices=DECODERS, default=DECODERS, help="of smollm2; all three are slow"
+    )
+    parser.add_argument(
+        "--drafting",
+        nargs="+",
+        choices=DRAFTING,
+        default=["auto"],
+        help="of smollm2's factorspec decoder; a run for each, all on the same problems",
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, required=True, metavar="OUT")

@@ -22,8 +22,8 @@ class Outcome:
     open_s: Sequence[float] = field(default=())
 
 
-def summarise(decoder: str, outcomes: Sequence[Outcome]) -> Facts:
-    """The figures of one decoder over all its problems."""
+def summarise(decoder: str, outcomes: Sequence[Outcome], drafting: str | None = None) -> Facts:
+    """The figures of one decoder, and one way of drafting, over all its problems."""
     steps = sum(outcome.usage.model_steps for outcome in outcomes)
     tokens = sum(outcome.usage.tokens for outcome in outcomes)
     facts: Facts = {
@@ -41,7 +41,24 @@ def summarise(decoder: str, outcomes: Sequence[Outcome]) -> Facts:
         "tokens_per_step": round(tokens / steps, 2) if steps else None,
         "failures": [problem for outcome in outcomes for problem in outcome.judgement.problems][:20],
     }
-    return facts | _constraint_facts(outcomes) if decoder == "factorspec" else facts
+    if decoder != "factorspec":
+        return facts
+    return facts | _constraint_facts(outcomes) | _drafting_facts(outcomes, drafting)
+
+
+def _drafting_facts(outcomes: Sequence[Outcome], drafting: str | None) -> Facts:
+    usages = [outcome.usage for outcome in outcomes]
+    tokens = sum(usage.tokens for usage in usages)
+    decode_s = sum(usage.decode_s for usage in usages)
+    return {
+        "drafting": drafting,
+        "decode_ms_per_token": round(decode_s * 1e3 / tokens, 3) if tokens else None,
+        "guessed": sum(usage.guessed for usage in usages),
+        "accepted": sum(usage.accepted for usage in usages),
+        "tokens_run": sum(usage.tokens_run for usage in usages),
+        "in_vain": sum(usage.in_vain for usage in usages),
+        "widest": max((usage.widest for usage in usages), default=0),
+    }
 
 
 def _constraint_facts(outcomes: Sequence[Outcome]) -> Facts:

@@ -320,6 +320,13 @@ def test_serve_says_that_a_port_is_in_use() -> None:
     assert "is in use" in result.stderr
 
 
+@pytest.mark.parametrize("width", ["0", "257", "wide", "-1", "１"])
+def test_serve_says_what_a_width_may_be(width: str) -> None:
+    result = run("serve", "--width", width)
+    assert result.exit_code == 2
+    assert f"--width must be 'auto' or 1 to 256, got {width!r}" in result.stderr
+
+
 def test_serve_says_that_a_model_is_missing(tmp_path: Path) -> None:
     result = run("serve", "--port", "0", "--model", str(tmp_path / "nothing"))
     assert result.exit_code == 4

@@ -15,7 +15,7 @@ from factorspec_server.engines.load import DtypeName
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.app import create_app
 from factorspec_server.http.served_model import ServedModel
-from factorspec_server.settings import LOOPBACK_NAMES, ServerSettings, is_loopback
+from factorspec_server.settings import LOOPBACK_NAMES, DraftingName, ServerSettings, is_loopback
 from factorspec_server.version import distribution_version
 
 _BACKLOG = 128
@@ -34,6 +34,9 @@ class ServeOptions:
     dtype: DtypeName | None
     device: str | None
     max_batch: int
+    drafting: DraftingName
+    width: int | None
+    prefix_bytes: int
 
 
 def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
@@ -52,7 +55,13 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
     with _listening(options.host, options.port) as listener:
         tell(f"FactorSpec {distribution_version()}: loading {options.model} …")
         model = load_model(options.model, dtype=options.dtype, device=options.device)
-        served = ServedModel.of(model, max_batch=options.max_batch, aliases=_aliases(options.model))
+        served = ServedModel.of(
+            model,
+            max_batch=options.max_batch,
+            prefix_bytes=options.prefix_bytes,
+            aliases=_aliases(options.model),
+        )
+        tell(_drafting(options, served))
         app = create_app(served, _settings(options), Housekeeping())
         config = uvicorn.Config(
             app,
@@ -97,7 +106,9 @@ def _settings(options: ServeOptions) -> ServerSettings:
     if is_loopback(options.host) and options.api_key is None:
         # web pages may not reach it under a name of their own (DNS rebinding)
         hosts = (*sorted(LOOPBACK_NAMES), "127.0.0.1", "::1", options.host.strip("[]").lower())
-    return ServerSettings(api_key=options.api_key, allowed_hosts=hosts)
+    return ServerSettings(
+        api_key=options.api_key, allowed_hosts=hosts, drafting=options.drafting, width=options.width
+    )
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -124,6 +135,15 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _aliases(name: str) -> tuple[str, ...]:
     return (name,) if "/" not in name else ()
+
+
+def _drafting(options: ServeOptions, served: ServedModel) -> str:
+    """What is drafted, how wide, and why."""
+    points = () if served.costs is None else served.costs.points
+    times = ", ".join(f"{seconds * 1e3:.3g} ms for {num_tokens}" for num_tokens, seconds in points)
+    width = "width by what a step costs" if options.width is None else f"at most {options.width} tokens"
+    kind = "" if served.engine.model.takes_trees else ", as chains"
+    return f"drafting: {options.drafting}, {width}{kind} (a step takes {times} tokens)"
 
 
 def _facts(model: object) -> str:

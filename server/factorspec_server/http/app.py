@@ -130,7 +130,7 @@ class _Endpoints:
             "object": "model",
             "created": self._started,
             "owned_by": "factorspec",
-            "factorspec": capabilities(served, self._budgets),
+            "factorspec": capabilities(served, self._service.settings),
         }
 
     async def health(self) -> Response:

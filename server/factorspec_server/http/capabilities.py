@@ -10,7 +10,7 @@ from factorspec_sdk.relations import Relation
 from factorspec_sdk.wire import Limits
 from factorspec_sdk.wire.vendor import VERSION
 from factorspec_server.http.served_model import ServedModel
-from factorspec_server.settings import Budgets
+from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
 
 
@@ -20,9 +20,9 @@ def relation_kinds() -> tuple[str, ...]:
     return tuple(sorted(kind.model_fields["kind"].default for kind in get_args(union)))
 
 
-def capabilities(served: ServedModel, budgets: Budgets) -> dict[str, JsonValue]:
+def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, JsonValue]:
     """The ``factorspec`` object of a model."""
-    model = served.engine.model
+    model, budgets = served.engine.model, settings.budgets
     return {
         "version": distribution_version(),
         "sdk_version": distribution_version(),
@@ -35,9 +35,21 @@ def capabilities(served: ServedModel, budgets: Budgets) -> dict[str, JsonValue]:
         },
         "vocabulary": served.canonical.vocabulary.hash,
         "max_positions": model.max_positions,
+        "drafting": _drafting(served, settings),
         "limits": {
             "body_bytes": budgets.body_bytes,
             "default_tokens": budgets.default_tokens,
             **asdict(Limits()),
         },
+    }
+
+
+def _drafting(served: ServedModel, settings: ServerSettings) -> dict[str, JsonValue]:
+    """What is drafted, and what a step was measured to cost, in seconds by tokens."""
+    points = () if served.costs is None else served.costs.points
+    return {
+        "policy": settings.drafting,
+        "width": settings.width,
+        "trees": served.engine.model.takes_trees,
+        "step_s": {str(num_tokens): round(seconds, 6) for num_tokens, seconds in points},
     }

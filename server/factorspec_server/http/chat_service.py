@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from factorspec_sdk.decoding import OnBudget, Session
 from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
-from factorspec_server.drafting import drafting_policy
+from factorspec_server.drafting import Certain, DraftingPolicy
 from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.chat_request import ChatRequest
@@ -94,7 +95,7 @@ class ChatService:
             token_limit=limit,
             session=session,
             sampling=_sampling(chat),
-            drafting=drafting_policy(self.settings.drafting, self.served.canonical.vocabulary, prompt_ids),
+            drafting=self._drafting(prompt_ids, session),
             stop=tuple(chat.stop),
         )
         return ChatJob(chat=chat, request=request, compiled=compiled, session=session, was_cached=was_cached)
@@ -104,6 +105,15 @@ class ChatService:
         names = (self.served.name, *self.served.aliases)
         if name not in names:
             raise ModelNotFound(f"the model {name!r} is not served here; this server has {', '.join(names)}")
+
+    def _drafting(self, prompt_ids: Sequence[int], session: Session | None) -> DraftingPolicy:
+        """A policy for one request; an ordinary chat has nothing to draft."""
+        settings = self.settings
+        return (
+            Certain()
+            if session is None
+            else self.served.drafting(settings.drafting, prompt_ids, settings.width)
+        )
 
     def _room(self, num_prompt: int, chat: ChatRequest) -> int:
         most = self.served.engine.model.max_positions

@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from factorspec_sdk.tokens import Canonical, Vocabulary
+from factorspec_server.drafting import (
+    DEFAULT_WIDTH,
+    CostModel,
+    DraftingPolicy,
+    StepCost,
+    drafting_policy,
+)
 from factorspec_server.engines.cache_dir import cache_dir
+from factorspec_server.engines.runner import PREFIX_BYTES
 from factorspec_server.engines.scheduler import EngineThread
+from factorspec_server.engines.step_costs import measure_costs, split_tokens, step_tokens
+from factorspec_server.settings import MOST_WIDTH, DraftingName
 
 if TYPE_CHECKING:
     from factorspec_server.engines.torch_model import TorchModel
@@ -32,29 +42,64 @@ class ServedModel:
         engine: runs requests; not started yet.
         template: of the model's conversations.
         canonical: encodes records' texts.
+        costs: seconds of a step by its tokens, as measured; None: not measured.
         aliases: further names under which requests may ask for the model.
     """
 
     engine: EngineThread
     template: ChatTemplate
     canonical: Canonical
+    costs: CostModel | None = None
     aliases: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: TorchModel, *, max_batch: int = 8, aliases: Sequence[str] = ()) -> ServedModel:
-        """A loaded model with an engine thread of its own.
+    def of(
+        cls,
+        model: TorchModel,
+        *,
+        max_batch: int = 8,
+        prefix_bytes: int = PREFIX_BYTES,
+        aliases: Sequence[str] = (),
+    ) -> ServedModel:
+        """A loaded model with an engine thread of its own. Times some steps, which takes about a second.
 
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
         canonical = Canonical(vocabulary_of(model))
-        engine = EngineThread(model, max_batch=max_batch)
-        return cls(engine, model.chat, canonical, tuple(aliases))
+        costs = measure_costs(model)
+        model.split_tokens = split_tokens(costs)
+        engine = EngineThread(
+            model, max_batch=max_batch, step_tokens=step_tokens(costs), prefix_bytes=prefix_bytes
+        )
+        return cls(engine, model.chat, canonical, costs, tuple(aliases))
 
     @property
     def name(self) -> str:
         """The name under which the model is served."""
         return self.engine.model.name
+
+    def drafting(
+        self, name: DraftingName, prompt_ids: Sequence[int], width: int | None = None
+    ) -> DraftingPolicy:
+        """A drafting policy for one request.
+
+        Args:
+            name: ``auto`` drafts trees.
+            prompt_ids: of the request.
+            width: most tokens of a plan; None: as many as pay by the measured cost, if there is one.
+        """
+        vocabulary, cost = self.canonical.vocabulary, self._step_cost() if width is None else None
+        most = width or (DEFAULT_WIDTH if cost is None else MOST_WIDTH)
+        policy = "tree" if name == "auto" else name
+        return drafting_policy(policy, vocabulary, prompt_ids, width=most, cost=cost)
+
+    def _step_cost(self) -> StepCost | None:
+        """Seconds of a step by the tokens of one request, beside the requests that run when it is asked."""
+        costs = self.costs
+        if costs is None:
+            return None
+        return lambda num_tokens: costs.step_s(max(1, self.engine.num_running) * num_tokens)
 
 
 def vocabulary_of(model: TorchModel) -> Vocabulary:

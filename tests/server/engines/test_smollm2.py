@@ -10,11 +10,18 @@ from typing import cast
 
 import pytest
 
+from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.wire import parse_document
 from factorspec_server.drafting import Certain, Chain, DraftingPolicy, Off
 from factorspec_server.engines import Request, Sampling, SyntaxCompiler, generate_batch
+from factorspec_server.engines.runner import Runner
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.engines.torch_model import TorchModel
+from factorspec_server.http.served_model import ServedModel
+from factorspec_server.settings import DraftingName
 from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, highest_allowed
 
@@ -69,6 +76,68 @@ def test_output_is_token_identical_under_every_policy_and_batch(
     for policy in (Certain(), Chain(width=8), Chain(width=32, guesses=highest_allowed), trees):
         assert run(smollm2, policy, sampling, at_once=False) == reference
         assert run(smollm2, policy, sampling, at_once=True) == reference
+
+
+TRIP: dict[str, JsonValue] = {
+    "type": "object",
+    "properties": {
+        "start": {"enum": ["Oslo", "Bergen", "Rome", "Lisbon"]},
+        "end": {"enum": ["Oslo", "Bergen", "Rome", "Lisbon"]},
+        "nights": {"type": "integer", "minimum": 1, "maximum": 12},
+        "note": {"type": "string", "maxLength": 24},
+        "train": {"type": "boolean"},
+    },
+    "required": ["start", "end", "nights", "note", "train"],
+    "additionalProperties": False,
+    "x-factorspec": {
+        "version": 1,
+        "relations": [{"name": "away", "kind": "all_different", "over": ["$.start", "$.end"]}],
+    },
+}
+WAYS: tuple[tuple[DraftingName, int | None], ...] = (
+    ("certain", None),
+    ("chain", 8),
+    ("branches", 32),
+    ("text", 16),
+    ("auto", None),
+)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=str)
+def test_records_are_token_identical_however_they_are_drafted(
+    smollm2: TorchModel, sampling: Sampling
+) -> None:
+    served = ServedModel.of(smollm2)
+    compiled = compile_spec(parse_document(TRIP))
+    canonical = served.canonical
+    decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+    question = [{"role": "user", "content": "A trip from Bergen to Lisbon, 3 nights, by train please."}]
+    prompt = served.template.encode_chat(question)
+    asked = [prompt, prompt, (*prompt[:-9], *prompt[-4:])]
+
+    def run_all(runner: Runner, way: tuple[DraftingName, int | None]) -> list[tuple[int, ...]]:
+        rows = [
+            runner.admit(
+                Request(
+                    prompt_ids=prompt_ids,
+                    token_limit=80,
+                    session=decoder.session(80),
+                    sampling=sampling,
+                    drafting=served.drafting(way[0], prompt_ids, way[1]),
+                )
+            )
+            for prompt_ids in asked
+        ]
+        while runner.num_rows:
+            runner.step()
+        completions = [row.completion for row in rows if row.completion is not None]
+        assert [completion.finish_reason for completion in completions] == ["stop"] * len(asked)
+        return [completion.token_ids for completion in completions]
+
+    reference = run_all(Runner(smollm2, prefix_bytes=0), ("off", None))
+    runner = Runner(smollm2, step_tokens=40)
+    for way in WAYS:
+        assert run_all(runner, way) == reference
 
 
 def test_chat_in_a_ragged_batch_equals_single_runs(smollm2: TorchModel) -> None:
