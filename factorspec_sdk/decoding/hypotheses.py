@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 from factorspec_sdk.decoding.layout import Site
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.feasibility import Feasibility, State
-from factorspec_sdk.tokens import FormWalk, Held, NumberState, NumberWalk, RowTable, SteppedValues
+from factorspec_sdk.tokens import DigitWalk, Held, NumberState, RowTable, SteppedValues
 from factorspec_sdk.tokens.masks import Row
 
 
@@ -123,7 +123,7 @@ class RowWalk(NamedTuple):
 class NumberStep(NamedTuple):
     """A number, date or time part way through; ``feasible`` are the indices that lead to a valid record."""
 
-    walk: NumberWalk | FormWalk
+    walk: DigitWalk
     number: NumberState
     values: SteppedValues
     feasible: IndexSet

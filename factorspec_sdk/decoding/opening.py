@@ -31,15 +31,15 @@ from factorspec_sdk.graph.program import Branch, End, Hole, Literal, Value
 from factorspec_sdk.tokens import (
     Canonical,
     Continuation,
-    FormWalk,
+    DigitWalk,
     Held,
-    NumberWalk,
     RowTable,
     SteppedValues,
     certain,
     certain_by_last_cut,
     supports_form,
     supports_numbers,
+    walk_of,
 )
 
 CandidateRow = tuple[tuple[int, ...], Held]
@@ -83,7 +83,7 @@ class Opener:
         self._num_rows = 0
         self._tables: dict[tuple[int, Held, IndexSet], RowTable] = {}
         self._wholes: dict[tuple[int, Held], WholeTable] = {}
-        self._numbers: dict[tuple[Hashable, Held], NumberWalk | FormWalk] = {}
+        self._numbers: dict[tuple[Hashable, Held], DigitWalk] = {}
         self._forms: dict[Hashable, Form | None] = {}
 
     def check(self) -> None:
@@ -290,11 +290,7 @@ class Opener:
             if len(self._numbers) >= _MAX_TABLES:
                 self._numbers.clear()
             form = self._form(domain)
-            walk = self._numbers[key] = (
-                NumberWalk(self.canonical, at.held, codes.lo, codes.hi)
-                if form is None
-                else FormWalk(self.canonical, at.held, form, codes.lo, codes.hi)
-            )
+            walk = self._numbers[key] = walk_of(self.canonical, at.held, form, codes.lo, codes.hi)
         values = SteppedValues(codes.lo, codes.step, len(codes), feasible)
         number, node = walk.start(), self.layout.node(at.pc)
         assert isinstance(node, Value)

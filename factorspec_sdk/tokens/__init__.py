@@ -6,12 +6,12 @@ Knows nothing of relations. ``decoding`` puts it together with the factor graph.
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.certain import certain, certain_by_last_cut
 from factorspec_sdk.tokens.cuts import Cuts
-from factorspec_sdk.tokens.forms import FormWalk, supports_form
+from factorspec_sdk.tokens.digit_walk import DigitWalk, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
 from factorspec_sdk.tokens.masks import Allowed, pack_ids, unpack_row
-from factorspec_sdk.tokens.numbers import NumberState, NumberWalk, SteppedValues, Values, supports_numbers
 from factorspec_sdk.tokens.rows import RowTable, RowTables
 from factorspec_sdk.tokens.vocabulary import Vocabulary
+from factorspec_sdk.tokens.walks import supports_form, supports_numbers, walk_of
 
 __all__ = [
     "NOTHING_HELD",
@@ -19,10 +19,9 @@ __all__ = [
     "Canonical",
     "Continuation",
     "Cuts",
-    "FormWalk",
+    "DigitWalk",
     "Held",
     "NumberState",
-    "NumberWalk",
     "RowTable",
     "RowTables",
     "SteppedValues",
@@ -34,4 +33,5 @@ __all__ = [
     "supports_form",
     "supports_numbers",
     "unpack_row",
+    "walk_of",
 ]

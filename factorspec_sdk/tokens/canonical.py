@@ -14,6 +14,7 @@ from functools import cached_property
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.families import UNKNOWN
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
+from factorspec_sdk.tokens.merged_digits import MergedDigits
 from factorspec_sdk.tokens.self_check import check
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
@@ -120,6 +121,11 @@ class Canonical:
     @cached_property
     def _sorted_added(self) -> Sequence[bytes]:
         return sorted(token.content.encode() for token in self.vocabulary.definition.added)
+
+    @cached_property
+    def merged_digits(self) -> MergedDigits:
+        """The tokens of digits, for walks where a run of digits is one pre-token."""
+        return MergedDigits(self)
 
     @cached_property
     def _longest_bytes(self) -> int:

@@ -121,8 +121,9 @@ def _family(pattern: str, digits: str | None) -> Family:
     for original, ascii_class in _ASCII_CLASSES:
         source = source.replace(original, ascii_class)
     if digits is not None:
-        # A number next to white space counts as the end of the text for the look-ahead.
-        source = f"{digits}|" + source.replace(r"\s+(?!\S)", r"\s+(?![^\s0-9])")
+        # Nothing joins a number, and for white space before one it is like the end of the text.
+        source = source.replace(" ?[0-9]+", "[0-9]+").replace(r"\s+(?!\S)", r"\s+(?![^\s0-9])")
+        source = f"{digits}|{source}"
         grouped = 1 if digits == "[0-9]" else None
         name = f"digits+{name}"
     return Family(

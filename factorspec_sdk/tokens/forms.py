@@ -2,7 +2,7 @@
 
 As ``numbers.py`` does it for integers, with other pieces between the digits: a point, dashes, colons. Each
 piece (a group of digits, the characters between two runs of digits) is a pre-token by itself under the digit
-rules that are supported, so its tokens do not depend on what stands beside it; ``supports_form`` tries it.
+rules that are supported, so its tokens do not depend on what stands beside it (``walks.py`` tries it).
 """
 
 from __future__ import annotations
@@ -13,66 +13,29 @@ from itertools import chain
 
 from factorspec_sdk.fields.forms import Form, Piece
 from factorspec_sdk.tokens.canonical import Canonical
+from factorspec_sdk.tokens.digit_walk import DigitWalk, Leads, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.held import NOTHING_HELD, Held
-from factorspec_sdk.tokens.numbers import NumberState, SteppedValues, Values, digit_strings, group_size
+from factorspec_sdk.tokens.numbers import digit_strings
 
+_MAX_KNOWN = 1 << 14
 _RUNS = re.compile(r"[0-9]+|[^0-9]+")
 
 
-class FormWalk:
+class FormWalk(DigitWalk):
     """The tokens of the texts of one form after one held tail.
 
     A state's ``digits`` are the closed pieces of the body, its ``group`` the tokens of the open piece.
     """
 
-    def __init__(self, canonical: Canonical, held: Held, form: Form, lo: int, hi: int) -> None:
-        """The walk for codes in ``[lo, hi]``; ``supports_form`` must hold."""
-        size = group_size(canonical)
-        assert size is not None, "check supports_form first"
-        self._canonical, self._form, self._size = canonical, form, size
-        self._leads: dict[bool, tuple[int, ...]] = {}
-        if hi >= 0:
-            self._leads[False] = self._lead(held, form.opening)
-        if lo < 0:
-            self._leads[True] = self._lead(held, form.opening + "-")
+    def __init__(self, canonical: Canonical, leads: Leads, form: Form, size: int) -> None:
+        """``size``: digits of a full group."""
+        super().__init__(canonical, leads)
+        self._form, self._size = form, size
         self._known: dict[str, tuple[int, ...]] = {}
 
     @property
     def closing(self) -> Held:
-        """What is held back behind a finished body."""
         return Held(self._form.closing, 0) if self._form.closing else NOTHING_HELD
-
-    def start(self) -> NumberState:
-        """The state before the first token."""
-        return NumberState()
-
-    def allowed(self, state: NumberState, values: Values) -> set[int]:
-        """The tokens by which some value of ``values`` goes on; empty if the body can only end here."""
-        if state.negative is not None:
-            return self._next_tokens(state, values)
-        out: set[int] = set()
-        for negative, lead in self._leads.items():
-            if lead[: len(state.lead)] != state.lead:
-                continue
-            if len(lead) == len(state.lead):
-                out |= self._next_tokens(NumberState((), negative), values)
-            elif self._any("", negative, values):
-                out.add(lead[len(state.lead)])
-        return out
-
-    def advance(self, state: NumberState, token: int) -> NumberState | None:
-        """The state after a token, or None if no text goes on with it. Asks no values."""
-        if state.negative is not None:
-            return self._advance_body(state, token)
-        given = (*state.lead, token)
-        if any(lead[: len(given)] == given for lead in self._leads.values()):
-            return NumberState(given)
-        for negative, lead in self._leads.items():
-            if lead == state.lead:
-                after = self._advance_body(NumberState((), negative), token)
-                if after is not None:
-                    return after
-        return None
 
     def value(self, state: NumberState) -> int | None:
         """The code if the body may end in this state, else None."""
@@ -81,15 +44,6 @@ class FormWalk:
         if found is None or (state.negative and not found):
             return None
         return -found if state.negative else found
-
-    def rest(self, state: NumberState, value: int) -> tuple[int, ...] | None:
-        """The tokens by which ``value`` goes on from a state, or None if the state is not on its way."""
-        lead = self._leads.get(value < 0)
-        if lead is None or state.negative not in (None, value < 0):
-            return None
-        given = state.lead if state.negative is None else (*lead, *self._split(state.digits), *state.group)
-        whole = (*lead, *self._split(self._form.body(abs(value))))
-        return whole[len(given) :] if whole[: len(given)] == given else None
 
     def shortest(self, state: NumberState, values: SteppedValues) -> Iterator[int]:
         """Of each length of texts the first value that goes on from a state."""
@@ -100,10 +54,14 @@ class FormWalk:
                 if found is not None:
                     yield found
 
-    def _lead(self, held: Held, opening: str) -> tuple[int, ...]:
-        """Tokens of the held tail and of what stands before the first digit."""
-        whole = self._canonical.encode_piece(held.text + opening + "1")
-        return whole[held.emitted : len(whole) - len(self._canonical.encode_piece("1"))]
+    def _any_of_sign(self, negative: bool, values: Values) -> bool:
+        return self._any("", negative, values)
+
+    def _body(self, magnitude: int) -> str:
+        return self._form.body(magnitude)
+
+    def _split(self, body: str, negative: bool) -> tuple[int, ...]:
+        return tuple(chain.from_iterable(map(self._tokens, pieces_of(body, self._size))))
 
     def _any(
         self, body: str, negative: bool, values: Values, missing: int = 0, *, exact: bool = False
@@ -115,14 +73,16 @@ class FormWalk:
 
     def _all(self, body: str, missing: int, negative: bool, values: Values) -> bool:
         block = self._form.block(body, missing)
-        if block is None:
+        # No text is a negative zero.
+        if block is None or (negative and block[0] == 0):
             return False
         return values.all_in(-block[1], -block[0]) if negative else values.all_in(*block)
 
     def _next_tokens(self, state: NumberState, values: Values) -> set[int]:
         out: set[int] = set()
         for body, given in self._places(state):
-            for piece in self._form.pieces(body, self._size):
+            # Long runs first: what they bring needs no look for shorter ones.
+            for piece in reversed(self._form.pieces(body, self._size)):
                 self._add(out, piece, (body, given, bool(state.negative)), values)
         return out
 
@@ -144,7 +104,7 @@ class FormWalk:
                 body + piece.text, negative, values
             ):
                 out.add(tokens[len(given)])
-        elif not given or self._spelled(given).isdigit():
+        elif not given or self._is_digits(given):
             self._add_digits(out, piece, at, values, "")
 
     def _add_digits(
@@ -187,21 +147,30 @@ class FormWalk:
         spelled = self._spelled(state.group)
         for piece in self._form.pieces(state.digits, self._size):
             whole = spelled == piece.text if piece.text else len(spelled) == piece.length
-            if whole and self._tokens(spelled) == state.group:
+            if whole and self._piece_tokens(spelled, state) == state.group:
                 return state.digits + spelled
         return None
+
+    def _piece_tokens(self, piece: str, state: NumberState) -> tuple[int, ...]:
+        """The tokens of the open piece."""
+        return self._tokens(piece)
 
     def _advance_body(self, state: NumberState, token: int) -> NumberState | None:
         for body, given in self._places(state):
             group = (*given, token)
-            if any(self._begins(piece, group) for piece in self._form.pieces(body, self._size)):
-                return NumberState((), state.negative, body, group)
+            after = NumberState((), state.negative, body, group)
+            if any(self._begins(piece, after) for piece in self._form.pieces(body, self._size)):
+                return after
         return None
 
-    def _begins(self, piece: Piece, given: tuple[int, ...]) -> bool:
-        """True if the tokens of some text of a piece begin with ``given``."""
+    def _begins(self, piece: Piece, state: NumberState) -> bool:
+        """True if the tokens of some text of a piece begin with those of the open piece."""
         if piece.text:
-            return self._tokens(piece.text)[: len(given)] == given
+            return self._tokens(piece.text)[: len(state.group)] == state.group
+        return self._begins_digits(piece, state)
+
+    def _begins_digits(self, piece: Piece, state: NumberState) -> bool:
+        given = state.group
         spelled = self._spelled(given)
         if not spelled.isdigit() or len(spelled) > piece.length:
             return False
@@ -209,8 +178,8 @@ class FormWalk:
         endings = (ending for ending in digit_strings(missing) if len(ending) == missing)
         return any(self._tokens(spelled + ending)[: len(given)] == given for ending in endings)
 
-    def _split(self, body: str) -> tuple[int, ...]:
-        return tuple(chain.from_iterable(map(self._tokens, pieces_of(body, self._size))))
+    def _is_digits(self, tokens: tuple[int, ...]) -> bool:
+        return self._spelled(tokens).isdigit()
 
     def _spelled(self, tokens: tuple[int, ...]) -> str:
         return self._canonical.vocabulary.decode_bytes(tokens).decode("ascii", "replace")
@@ -218,6 +187,8 @@ class FormWalk:
     def _tokens(self, text: str) -> tuple[int, ...]:
         known = self._known.get(text)
         if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
             known = self._known[text] = self._canonical.encode_piece(text)
         return known
 
@@ -229,20 +200,6 @@ def pieces_of(body: str, group: int) -> list[str]:
         step = group if run[0].isdigit() else len(run)
         found += [run[at : at + step] for at in range(0, len(run), step)]
     return found
-
-
-def supports_form(canonical: Canonical, form: Form, codes: Sequence[int]) -> bool:
-    """True if texts of a form can be walked: the tokens of some of them are those of their pieces."""
-    size = group_size(canonical)
-    if size is None:
-        return False
-    for code in codes:
-        opening = f"{form.opening}-" if code < 0 else form.opening
-        pieces = [opening, *pieces_of(form.body(abs(code)), size), f"{form.closing},"]
-        parts = [canonical.encode_piece(piece) for piece in pieces if piece]
-        if tuple(chain.from_iterable(parts)) != canonical.vocabulary.encode_inside("".join(pieces)):
-            return False
-    return True
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

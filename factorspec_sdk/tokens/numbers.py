@@ -19,76 +19,12 @@ digit follows.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.tokens.canonical import Canonical
+from factorspec_sdk.tokens.digit_walk import DigitWalk, Leads, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.held import NOTHING_HELD, Held
-
-_MAX_GROUP = 3
-
-
-class Values(Protocol):
-    """A set of integers that answers for whole intervals."""
-
-    def any_in(self, lo: int, hi: int, /) -> bool:
-        """True if some member lies in ``[lo, hi]``."""
-        ...
-
-    def all_in(self, lo: int, hi: int, /) -> bool:
-        """True if all of ``[lo, hi]`` are members. May be False where that is costly to tell."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SteppedValues:
-    """The values ``start + step·i`` for the indices i of a set below ``size``."""
-
-    start: int
-    step: int
-    size: int
-    indices: IndexSet
-
-    def any_in(self, lo: int, hi: int, /) -> bool:
-        """True if some value lies in ``[lo, hi]``. O(log spans)."""
-        first = -((self.start - lo) // self.step)
-        last = (hi - self.start) // self.step
-        return first <= last and self.indices.any_in(first, last)
-
-    def first_in(self, lo: int, hi: int, /) -> int | None:
-        """The least value in ``[lo, hi]``, or None. O(log spans)."""
-        first, last = max(-((self.start - lo) // self.step), 0), (hi - self.start) // self.step
-        found = self.indices.first_in(first, last)
-        return None if found is None else self.start + self.step * found
-
-    def all_in(self, lo: int, hi: int, /) -> bool:
-        """True if all of ``[lo, hi]`` are values. O(log spans)."""
-        if self.step != 1 and lo != hi:
-            return False
-        first = -((self.start - lo) // self.step)
-        last = (hi - self.start) // self.step
-        spans = self.indices.spans
-        at = bisect_right(spans, (first, self.size)) - 1
-        return first <= last and at >= 0 and spans[at][1] >= last
-
-
-class NumberState(NamedTuple):
-    """Where a number stands. Immutable, hashable.
-
-    Attributes:
-        lead: tokens given out of what stands before the digits; meaningless once there are digits.
-        negative: the sign is decided by the first digit.
-        digits: digits of the full groups that are closed.
-        group: tokens given out of the group that is open.
-    """
-
-    lead: tuple[int, ...] = ()
-    negative: bool | None = None
-    digits: str = ""
-    group: tuple[int, ...] = ()
 
 
 class _Question(NamedTuple):
@@ -121,68 +57,24 @@ class _Question(NamedTuple):
         return self.values.all_in(-high, -low) if self.negative else self.values.all_in(low, high)
 
 
-class NumberWalk:
+class NumberWalk(DigitWalk):
     """The tokens of the integers of one range after one held tail.
 
-    Without state of its own but a memo of the tokens of digit groups (at most 1,110 entries).
+    Asks at most about ``10^g`` questions a call of ``allowed`` for digit groups of g, and few where values
+    lie close. Without state of its own but a memo of the tokens of digit groups (at most 1,110 entries).
     """
 
-    def __init__(self, canonical: Canonical, held: Held, lo: int, hi: int) -> None:
-        """The walk for values in ``[lo, hi]``; ``supports_numbers(canonical)`` must hold."""
-        size = group_size(canonical)
-        assert size is not None, "check supports_numbers first"
-        self._canonical = canonical
+    def __init__(self, canonical: Canonical, leads: Leads, size: int, longest: int) -> None:
+        """``size``: digits of a full group; ``longest``: most digits of a value."""
+        super().__init__(canonical, leads)
         self._size = size
-        self._longest = len(str(max(abs(lo), abs(hi))))
-        self._leads: dict[bool, tuple[int, ...]] = {}
-        if hi >= 0:
-            self._leads[False] = self._lead(held, "")
-        if lo < 0:
-            self._leads[True] = self._lead(held, "-")
+        self._longest = longest
         self._groups: dict[str, tuple[int, ...]] = {}
 
     @property
     def closing(self) -> Held:
         """What is held back behind the last digit: nothing."""
         return NOTHING_HELD
-
-    def start(self) -> NumberState:
-        """The state before the first token."""
-        return NumberState()
-
-    def allowed(self, state: NumberState, values: Values) -> set[int]:
-        """The tokens by which some value of ``values`` goes on; empty if the number can only end here.
-
-        At most about ``10^g`` questions a call for digit groups of g, and few where values lie close.
-        """
-        if state.negative is not None:
-            return self._next_tokens(state, values)
-        out: set[int] = set()
-        for negative, lead in self._leads.items():
-            if lead[: len(state.lead)] != state.lead:
-                continue
-            if len(lead) == len(state.lead):
-                out |= self._next_tokens(NumberState((), negative), values)
-            elif self._any_of_sign(negative, values):
-                out.add(lead[len(state.lead)])
-        return out
-
-    def advance(self, state: NumberState, token: int) -> NumberState | None:
-        """The state after a token, or None if no number goes on with it.
-
-        A token of ``allowed`` never gives None. Asks no values: the digits are what the token spells.
-        """
-        if state.negative is not None:
-            return self._advance_digits(state, token)
-        given = (*state.lead, token)
-        if any(lead[: len(given)] == given for lead in self._leads.values()):
-            return NumberState(given)
-        for negative, lead in self._leads.items():
-            if lead == state.lead:
-                after = self._advance_digits(NumberState((), negative), token)
-                if after is not None:
-                    return after
-        return None
 
     def value(self, state: NumberState) -> int | None:
         """The number if it may end in this state (its tokens are complete), else None."""
@@ -198,15 +90,6 @@ class NumberWalk:
             return None
         return -int(digits) if state.negative else int(digits)
 
-    def rest(self, state: NumberState, value: int) -> tuple[int, ...] | None:
-        """The tokens by which ``value`` goes on from a state, or None if the state is not on its way."""
-        lead = self._leads.get(value < 0)
-        if lead is None or state.negative not in (None, value < 0):
-            return None
-        given = state.lead if state.negative is None else lead + self._grouped(state.digits) + state.group
-        whole = lead + self._grouped(str(abs(value)))
-        return whole[len(given) :] if whole[: len(given)] == given else None
-
     def shortest(self, state: NumberState, values: SteppedValues) -> Iterator[int]:
         """Of each number of digits the first value that goes on from a state."""
         open_digits = self._spelled(state.group) if state.group else ""
@@ -220,16 +103,13 @@ class NumberWalk:
                     yield found
                 low, high = (low * 10 if low else high + 1), high * 10 + 9
 
-    def _grouped(self, digits: str) -> tuple[int, ...]:
-        """The tokens of a run of digits, grouped from the left."""
-        groups = (digits[at : at + self._size] for at in range(0, len(digits), self._size))
-        return tuple(token for group in groups for token in self._tokens(group))
+    def _body(self, magnitude: int) -> str:
+        return str(magnitude)
 
-    def _lead(self, held: Held, sign: str) -> tuple[int, ...]:
-        """Tokens of the held tail and the sign, given that a digit follows."""
-        before = held.text + sign
-        whole = self._canonical.encode_piece(before + "1")
-        return whole[held.emitted : len(whole) - len(self._canonical.encode_piece("1"))]
+    def _split(self, body: str, negative: bool) -> tuple[int, ...]:
+        """The tokens of a run of digits, grouped from the left."""
+        groups = (body[at : at + self._size] for at in range(0, len(body), self._size))
+        return tuple(token for group in groups for token in self._tokens(group))
 
     def _next_tokens(self, state: NumberState, values: Values) -> set[int]:
         """Next tokens of the open group, and first tokens of the group after it."""
@@ -287,7 +167,7 @@ class NumberWalk:
     def _any_of_sign(self, negative: bool, values: Values) -> bool:
         return values.any_in(-(10**self._longest), -1) if negative else values.any_in(0, 10**self._longest)
 
-    def _advance_digits(self, state: NumberState, token: int) -> NumberState | None:
+    def _advance_body(self, state: NumberState, token: int) -> NumberState | None:
         given = (*state.group, token)
         spelled = self._spelled(given)
         if spelled is not None and self._begins_group(given, spelled):
@@ -314,17 +194,6 @@ class NumberWalk:
         if known is None:
             known = self._groups[group] = self._canonical.encode_piece(group)
         return known
-
-
-def group_size(canonical: Canonical) -> int | None:
-    """Digits of a full group, or None where the digit rule is not one of those supported."""
-    size = canonical.cuts.num_digits
-    return None if size is None or size > _MAX_GROUP else size
-
-
-def supports_numbers(canonical: Canonical) -> bool:
-    """True if integers can be walked digit by digit; else every value must be a candidate."""
-    return group_size(canonical) is not None
 
 
 def digit_strings(longest: int) -> Iterator[str]:

@@ -11,11 +11,11 @@ from factorspec_sdk.tokens import (
     Continuation,
     Held,
     NumberState,
-    NumberWalk,
     SteppedValues,
     Values,
     certain,
     supports_numbers,
+    walk_of,
 )
 from tests.tokens.conftest import canonical_like
 
@@ -40,7 +40,7 @@ def number_tokens(canonical: Canonical, held: Held, value: int) -> tuple[int, ..
 
 def compare(canonical: Canonical, held: Held, numbers: set[int], values: Values, lo: int, hi: int) -> int:
     """Walk all tokens that are allowed; compare with the trie of the listed numbers. The number of nodes."""
-    walk = NumberWalk(canonical, held, lo, hi)
+    walk = walk_of(canonical, held, None, lo, hi)
     ends = {number_tokens(canonical, held, n): n for n in numbers}
     nodes = 0
     todo: list[tuple[tuple[int, ...], NumberState, Trie]] = [((), walk.start(), trie_of(ends))]
@@ -102,12 +102,12 @@ def test_a_range_of_ten_million_values_needs_few_questions(number_canonical: Can
             asked += 1
             return lo >= 0 and hi <= 10_000_000
 
-    walk = NumberWalk(number_canonical, Held(" ", 0), 0, 10_000_000)
+    walk = walk_of(number_canonical, Held(" ", 0), None, 0, 10_000_000)
     state = walk.start()
     for token in number_tokens(number_canonical, Held(" ", 0), 1234567):
         asked = 0
         assert token in walk.allowed(state, Counting())
-        assert asked < 200
+        assert asked < 300
         after = walk.advance(state, token)
         assert after is not None
         state = after
@@ -115,7 +115,7 @@ def test_a_range_of_ten_million_values_needs_few_questions(number_canonical: Can
 
 
 def test_a_token_that_is_no_part_of_a_number_is_refused(number_canonical: Canonical) -> None:
-    walk = NumberWalk(number_canonical, Held("", 0), 0, 99)
+    walk = walk_of(number_canonical, Held("", 0), None, 0, 99)
     assert walk.advance(walk.start(), number_canonical.encode_piece("}")[0]) is None
 
 
@@ -127,8 +127,8 @@ def test_what_follows_a_number_is_certain(number_canonical: Canonical) -> None:
     assert number_canonical.vocabulary.decode(row) + held.text[:] in (', "x": ', ', "x":' + held.text)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "unfamiliar"])
-def test_merged_digits_and_unknown_rules_are_not_walked(name: str) -> None:
+@pytest.mark.parametrize("name", ["unfamiliar"])
+def test_unknown_rules_are_not_walked(name: str) -> None:
     assert not supports_numbers(canonical_like(name))
 
 
