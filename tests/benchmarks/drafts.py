@@ -1,0 +1,152 @@
+"""Tokens per verify step along gold records: FactorSpec's plans, forced tokens of grammars, n-gram drafters.
+
+README.md in this folder explains the rule of counting, the drafters and the bars.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from factorspec_sdk.tokens import Canonical
+from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.drafts_bars import verdicts
+from tests.benchmarks.drafts_gold import Folders, Workload, workloads
+from tests.benchmarks.drafts_runs import (
+    RECALLED,
+    TREES,
+    WIDTHS,
+    Bench,
+    Facts,
+    Total,
+    best_ngram,
+    facts_of,
+)
+from tests.benchmarks.masks_bench import vocabulary_of
+from tests.benchmarks.masks_engine import Engine
+from tests.benchmarks.masks_libraries import Llguidance, Xgrammar
+
+_QWEN3_WIDTH = 151_936
+_QWEN3_END = "<|im_end|>"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    before_ms, began = calibrate_ms(), perf_counter()
+    vocabulary = vocabulary_of(options.tokenizer, _QWEN3_WIDTH, _QWEN3_END)
+    libraries: list[Engine] = [
+        Xgrammar("xgrammar jump", vocabulary, cache=True, jump=True),
+        Llguidance("llguidance ff", vocabulary, str(options.tokenizer), forced=True),
+    ]
+    found = _Found(Bench(Canonical(vocabulary), libraries))
+    for workload in workloads():
+        if not options.workload or workload.name in options.workload:
+            found.add(workload, Folders(options.data, options.bfcl, vocabulary), options.limit or None)
+    judged = list(verdicts(found.runs))
+    report = {
+        "machine": machine(),
+        "cal_ms": round(min(before_ms, calibrate_ms()), 2),
+        "cal_reference_ms": REFERENCE_MS,
+        "versions": {name: version(name) for name in ("xgrammar", "llguidance", "tokenizers", "numpy")},
+        "tokenizer": vocabulary.hash,
+        "limit": options.limit,
+        "wall_s": round(perf_counter() - began, 1),
+        "skipped": found.skipped,
+        "left_out": found.left_out,
+        "bars": [verdict.facts() for verdict in judged],
+        "runs": found.runs,
+    }
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for verdict in judged:
+        print(verdict.line())
+    return 0
+
+
+@dataclass
+class _Found:
+    """What the workloads brought, printed as it comes."""
+
+    bench: Bench
+    console: Console = field(default_factory=Console)
+    runs: list[Facts] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, workload: Workload, folders: Folders, limit: int | None) -> None:
+        """Walk along a workload's records."""
+        golds = workload.read(folders, limit)
+        if isinstance(golds, str):
+            self.skipped[workload.name] = golds
+            self.console.print(f"{workload.name}: skipped: {golds}")
+            return
+        total = Total()
+        for at in track(range(len(golds)), workload.name, console=Console(stderr=True)):
+            self.bench.add(total, golds[at], [gold.record for gold in golds[max(0, at - RECALLED) : at]])
+        runs = list(facts_of(workload.name, total))
+        self.runs += runs
+        self.left_out[workload.name] = total.left_out
+        for has_choice in (True, False):
+            if total.records[has_choice]:
+                self.console.print(_table(workload.name, total, has_choice, runs))
+
+
+def _table(workload: str, total: Total, has_choice: bool, runs: Sequence[Facts]) -> Table:
+    """Tokens a step by drafter and width; of the n-gram shapes the best one at each width."""
+    title = f"{workload}: {total.records[has_choice]} records {'with' if has_choice else 'without'} a choice"
+    if has_choice and total.bound is not None:
+        title += f", bound {total.bound:.2f} tokens a step"
+    table = Table("drafter", *(str(width or "unlimited") for width in WIDTHS), title=title)
+    rates = {
+        (run["drafter"], run["width"]): f"{run['tokens_per_step']:.2f}"
+        for run in runs
+        if run["has_choice"] == has_choice
+    }
+    for name in (*TREES, "xgrammar jump", "llguidance ff"):
+        table.add_row(name, *(rates.get((name, width), "") for width in WIDTHS))
+    for label, recalls in (("best n-gram", False), ("best n-gram that recalls", True)):
+        best = [best_ngram(runs, width, has_choice=has_choice, recalls=recalls) for width in WIDTHS]
+        table.add_row(label, *("" if run is None else f"{run['tokens_per_step']:.2f}" for run in best))
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    tokenizers = Path(os.environ.get("FACTORSPEC_TOKENIZERS") or cache / "factorspec" / "tokenizers")
+    shared = os.environ.get("FACTORSPEC_SHARED")
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.drafts", description=__doc__)
+    parser.add_argument("--json", type=Path, default=Path("results/drafts.json"), metavar="OUT")
+    parser.add_argument(
+        "--workload",
+        action="append",
+        choices=[each.name for each in workloads()],
+        help="may be repeated; all",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=120, metavar="N", help="most records of a workload; 0: all"
+    )
+    parser.add_argument(
+        "--tokenizer", type=Path, default=tokenizers / "qwen3" / "tokenizer.json", metavar="FILE"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(shared) / "data" / "natural_plan" if shared else None,
+        metavar="DIR",
+        help="folder with trip.jsonl, meeting.jsonl, calendar.jsonl",
+    )
+    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
