@@ -14,11 +14,11 @@ def time_openings(decoder: Decoder, clock: Callable[[], float] = perf_counter) -
     opener = decoder.opener
     inner = opener.open
 
-    def timed(at: Any) -> Any:
+    def timed(at: Any, *feasible: Any) -> Any:
         if not isinstance(opener.layout.node(at.pc), Value | Branch):
-            return inner(at)
+            return inner(at, *feasible)
         started = clock()
-        found = inner(at)
+        found = inner(at, *feasible)
         times.append(clock() - started)
         return found
 
