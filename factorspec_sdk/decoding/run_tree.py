@@ -10,17 +10,24 @@ All sessions of a spec walk this tree, so the second one that writes a record fi
 first one worked out. Sessions refer to runs and never to the tree's shape, so the tree may be forgotten at
 any time; that happens when it has grown too large.
 
+Branches grow together again where records go on alike (``likeness.py``): a run that begins alike is the one
+that is known, and one that ends alike has the same children. So behind what no relation reads the tree is no
+larger than the program.
+
 Within free text nothing is remembered, since texts differ. A token that closes a text leads to places of the
 program that do not depend on what the text says: the run behind it is remembered by those.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
 from factorspec_sdk.decoding.holes import HoleStep
-from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening
+from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening, RowWalk
+from factorspec_sdk.decoding.likeness import likeness
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Run, run_from
 
@@ -40,7 +47,8 @@ class RunTree:
         self._max_bytes = max_bytes
         self._lock = Lock()
         self._root: Run | None = None
-        self._behind_texts: dict[tuple[Hypothesis | Opening, ...], Run] = {}
+        self._beginning: dict[tuple[Hashable, ...], Run] = {}
+        self._ending: dict[tuple[Hashable, ...], Run] = {}
         self.num_bytes = 0
 
     def root(self) -> Run:
@@ -55,16 +63,35 @@ class RunTree:
         if known is not None:
             return known
         pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
-        if not any(isinstance(hypothesis, HoleStep) and not hypothesis.prefix for hypothesis in run.after):
-            return self._keep(run.children, token, self._made(pending))
-        if not all(isinstance(item, Opening) for item in pending):
-            return self._made(pending)
-        places = tuple(pending)
-        known = self._behind_texts.get(places)
-        return self._keep(self._behind_texts, places, self._made(pending)) if known is None else known
+        if any(isinstance(hypothesis, HoleStep) and not hypothesis.prefix for hypothesis in run.after):
+            if not all(isinstance(item, Opening) for item in pending):
+                return run_from(self._opener, pending)
+            return self._begun(pending)
+        return self._keep(run.children, token, self._behind_row(pending))
 
-    def _made(self, pending: list[Hypothesis | Opening]) -> Run:
-        return run_from(self._opener, pending)
+    def _behind_row(self, pending: list[Hypothesis | Opening]) -> Run:
+        """The run of what is left; of one row of a table, its tokens and the run behind it."""
+        row = pending[0]
+        if len(pending) > 1 or not isinstance(row, RowWalk) or row.hi - row.lo > 1:
+            return self._begun(pending)
+        behind = self._begun([row.source.exit(row.table.order[row.lo], row.table.helds[row.lo])])
+        return replace(behind, tokens=(*row.shared(), *behind.tokens), plan=None)
+
+    def _begun(self, pending: list[Hypothesis | Opening]) -> Run:
+        """The run that begins so."""
+        alike = tuple(map(likeness, pending))
+        known = self._beginning.get(alike)
+        if known is None:
+            made = self._joined(run_from(self._opener, pending))
+            known = self._keep(self._beginning, alike, made)
+        return known
+
+    def _joined(self, run: Run) -> Run:
+        """The run; what follows it is shared with a run that ends alike, if there is one."""
+        known = self._ending.setdefault(tuple(map(likeness, run.after)), run)
+        if known is run:
+            return run
+        return replace(run, allowed=known.allowed, text=known.text, children=known.children)
 
     def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run) -> Run:
         """Remember a run. If another thread was faster, its run is the one."""
@@ -81,5 +108,6 @@ class RunTree:
         """Begin anew. Sessions keep the runs that they stand on, and what they add to those."""
         if self._root is not None:
             self._root.children.clear()
-        self._behind_texts.clear()
+        self._beginning.clear()
+        self._ending.clear()
         self.num_bytes = 0

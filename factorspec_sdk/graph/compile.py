@@ -110,6 +110,10 @@ class FactorGraph:
         after = self.components[number].step(layer, state[number][1], index)
         return (*state[:number], after, *state[number + 1 :])
 
+    def reads(self, slot: int) -> bool:
+        """False for a slot of no component."""
+        return slot in self._home
+
     def with_costs(self, cost: NodeCost) -> Costs:
         """Bounds on completions (see ``Costs``)."""
         return ProgramCosts(self.program, self.components, cost)

@@ -48,6 +48,9 @@ class Feasibility(Protocol):
     def assign(self, state: State, slot: int, index: int) -> State:
         """The state after ``slot`` took a feasible value."""
 
+    def reads(self, slot: int) -> bool:
+        """False if all values of a slot are feasible whatever stands before, and leave the state as it is."""
+
     def with_costs(self, cost: NodeCost) -> Costs:
         """Bounds on what completing a record costs. Cheap to make; computes lazily, per state."""
 

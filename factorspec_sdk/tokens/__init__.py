@@ -10,6 +10,7 @@ from factorspec_sdk.tokens.digit_walk import DigitWalk, NumberState, SteppedValu
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
 from factorspec_sdk.tokens.masks import Allowed, pack_ids, unpack_row
 from factorspec_sdk.tokens.rows import RowTable, RowTables
+from factorspec_sdk.tokens.single_digits import SingleDigitWalk
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 from factorspec_sdk.tokens.walks import supports_form, supports_numbers, walk_of
 
@@ -24,6 +25,7 @@ __all__ = [
     "NumberState",
     "RowTable",
     "RowTables",
+    "SingleDigitWalk",
     "SteppedValues",
     "Values",
     "Vocabulary",

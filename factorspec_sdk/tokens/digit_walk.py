@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -109,7 +110,7 @@ class DigitWalk(ABC):
         """The state before the first token."""
         return NumberState()
 
-    def allowed(self, state: NumberState, values: Values) -> set[int]:
+    def allowed(self, state: NumberState, values: Values) -> AbstractSet[int]:
         """The tokens by which some value of ``values`` goes on; empty if the body can only end here."""
         if state.negative is not None:
             return self._next_tokens(state, values)

@@ -1,7 +1,8 @@
 """Which walk suits a tokenizer's digits, and whether one does; else every value must be a candidate.
 
 =======  ===================================================================  ============================
-grouped  pre-tokens of 1 (Qwen, SmolLM2) or 3 digits from the left (Llama 3)  ``NumberWalk``, ``FormWalk``
+grouped  pre-tokens of 1 (Qwen, SmolLM2) or 3 digits from the left (Llama 3)  ``NumberWalk``, ``FormWalk``,
+                                                                              ``SingleDigitWalk``
 merged   a run of digits is one pre-token (GPT-2)                             ``MergedWalk``
 others   grouped from the right, or by an expression that is not known        none
 =======  ===================================================================  ============================
@@ -14,11 +15,12 @@ from itertools import chain
 
 from factorspec_sdk.fields.forms import DecimalForm, Form
 from factorspec_sdk.tokens.canonical import Canonical
-from factorspec_sdk.tokens.digit_walk import DigitWalk
+from factorspec_sdk.tokens.digit_walk import DigitWalk, Leads
 from factorspec_sdk.tokens.forms import FormWalk, pieces_of
 from factorspec_sdk.tokens.held import Held
 from factorspec_sdk.tokens.merged import MergedWalk
 from factorspec_sdk.tokens.numbers import NumberWalk
+from factorspec_sdk.tokens.single_digits import SingleDigitWalk, digit_tokens
 
 _MAX_GROUP = 3
 _DIGITS = "0123456789"
@@ -51,8 +53,15 @@ def walk_of(canonical: Canonical, held: Held, form: Form | None, lo: int, hi: in
     whole = {negative: canonical.encode_piece(text + "1") for negative, text in before.items()}
     leads = {negative: tokens[held.emitted : len(tokens) - tail] for negative, tokens in whole.items()}
     if form is None:
-        return NumberWalk(canonical, leads, size, len(str(max(abs(lo), abs(hi)))))
+        return _of_integers(canonical, leads, size, len(str(max(abs(lo), abs(hi)))))
     return FormWalk(canonical, leads, form, size)
+
+
+def _of_integers(canonical: Canonical, leads: Leads, size: int, longest: int) -> NumberWalk:
+    digits = digit_tokens(canonical) if size == 1 else ()
+    if digits:
+        return SingleDigitWalk(canonical, leads, longest, digits)
+    return NumberWalk(canonical, leads, size, longest)
 
 
 def group_size(canonical: Canonical) -> int | None:

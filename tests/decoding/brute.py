@@ -71,6 +71,9 @@ class BruteFeasibility:
         assert after in self._by_prefix
         return after
 
+    def reads(self, slot: int) -> bool:
+        return True
+
     def with_costs(self, cost: NodeCost) -> Costs:
         return BruteCosts(self, cost)
 
@@ -305,6 +308,9 @@ class FreeFeasibility:
 
     def assign(self, state: object, slot: int, index: int) -> Decisions:
         return ()
+
+    def reads(self, slot: int) -> bool:
+        return False
 
     def with_costs(self, cost: NodeCost) -> Costs:
         return FreeCosts(self.program, cost)

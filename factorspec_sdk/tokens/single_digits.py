@@ -1,0 +1,133 @@
+"""Integers whose digits are tokens of their own (Qwen, SmolLM2): ``NumberWalk`` with few questions.
+
+Which digits may follow the digits p? Of the numbers with j digits more after the next one, those that begin
+with p are an interval, and the next digit changes every 10^j::
+
+    p = 12, j = 1     12|0 0    12|0 9  12|1 0  ...  12|9 9      one look at the values marks a run of digits
+
+So at most ten looks tell all digits for one j, and one tells them for an interval of values that covers it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from factorspec_sdk.fields.sets import IndexSet
+from factorspec_sdk.tokens.canonical import Canonical
+from factorspec_sdk.tokens.digit_walk import Leads, NumberState, SteppedValues, Values
+from factorspec_sdk.tokens.numbers import NumberWalk
+
+_ALL = (1 << 10) - 1
+_BEYOND = 1 << 62
+
+
+class SingleDigitWalk(NumberWalk):
+    """The tokens of the integers of one range after one held tail, digit by digit."""
+
+    def __init__(self, canonical: Canonical, leads: Leads, longest: int, digits: tuple[int, ...]) -> None:
+        """``digits``: their tokens (``digit_tokens``); ``longest``: most digits of a value."""
+        super().__init__(canonical, leads, 1, longest)
+        self._digit_tokens = digits
+        self._digit_of = {token: str(digit) for digit, token in enumerate(digits)}
+        self._sets: dict[int, frozenset[int]] = {}
+
+    def allowed(self, state: NumberState, values: Values) -> AbstractSet[int]:
+        """The tokens by which some value of ``values`` goes on; empty if the number can only end here."""
+        if not _is_plain(values) or self._is_before_digits(state):
+            return super().allowed(state, values)
+        assert isinstance(values, SteppedValues)
+        found = self._following(self._written(state), values)
+        known = self._sets.get(found)
+        if known is None:
+            tokens = enumerate(self._digit_tokens)
+            known = self._sets[found] = frozenset(token for digit, token in tokens if found >> digit & 1)
+        return known
+
+    def advance(self, state: NumberState, token: int) -> NumberState | None:
+        """The state after a token, or None if no number goes on with it."""
+        if token not in self._digit_of or self._is_before_digits(state):
+            return super().advance(state, token)
+        return NumberState((), False, self._written(state), (token,))
+
+    def value(self, state: NumberState) -> int | None:
+        """The number if it may end in this state, else None."""
+        digits = self._written(state) if state.negative is not None else ""
+        if not digits or (digits[0] == "0" and (len(digits) > 1 or state.negative)):
+            return None
+        return -int(digits) if state.negative else int(digits)
+
+    def lengths(self, state: NumberState, values: Values) -> frozenset[int] | None:
+        """How many digits may still follow, if any digits may, whatever they are; None if some may not."""
+        digits = "" if state.negative is None else self._written(state)
+        if not digits or state.negative or not _is_plain(values):
+            return None
+        assert isinstance(values, SteppedValues)
+        found, low = set(), int(digits)
+        for more in range(self._longest - len(digits) + 1 if low else 1):
+            high = low + 10**more - 1
+            if values.all_in(low, high):
+                found.add(more)
+            elif values.any_in(low, high):
+                return None
+            low *= 10
+        return frozenset(found)
+
+    def _is_before_digits(self, state: NumberState) -> bool:
+        """True where something else may come than a digit of a number that is not negative."""
+        if state.negative is None:
+            return len(self._leads) > 1 or self._leads.get(False) != state.lead
+        return state.negative
+
+    def _written(self, state: NumberState) -> str:
+        return state.digits + "".join(map(self._digit_of.__getitem__, state.group))
+
+    def _following(self, digits: str, values: SteppedValues) -> int:
+        """The digits that may follow, as bits."""
+        found = 0
+        if not digits:
+            found, unit = int(values.any_in(0, 0)), 1
+            for _ in range(self._longest):
+                found |= _leading(values, unit, 10 * unit - 1, unit)
+                unit *= 10
+        elif digits != "0":
+            low, unit = int(digits) * 10, 1
+            for _ in range(self._longest - len(digits)):
+                found |= _leading(values, low, low + 10 * unit - 1, unit)
+                if found == _ALL:
+                    break
+                low, unit = low * 10, unit * 10
+        return found
+
+
+def _leading(values: SteppedValues, low: int, high: int, unit: int) -> int:
+    """The digits at ``unit`` of the values in ``[low, high]``, as bits; above that digit all agree."""
+    spans, start = values.indices.spans, values.start
+    found = 0
+    while low <= high:
+        at = bisect_right(spans, (low - start, _BEYOND)) - 1
+        if at < 0 or spans[at][1] < low - start:
+            at += 1
+            if at == len(spans):
+                break
+        first = max(low, spans[at][0] + start)
+        if first > high:
+            break
+        last = min(high, spans[at][1] + start) // unit
+        first //= unit
+        found |= ((1 << (last - first + 1)) - 1) << first % 10
+        low = (last + 1) * unit
+    return found
+
+
+def _is_plain(values: Values) -> bool:
+    """True if the values are intervals at hand."""
+    return isinstance(values, SteppedValues) and values.step == 1 and type(values.indices) is IndexSet
+
+
+def digit_tokens(canonical: Canonical) -> tuple[int, ...]:
+    """The tokens of the ten digits, where each is one token and they differ; else none."""
+    found = [canonical.encode_piece(digit) for digit in "0123456789"]
+    tokens = tuple(chain.from_iterable(found))
+    return tokens if len(tokens) == len(found) == len(set(tokens)) else ()

@@ -1,0 +1,87 @@
+"""Runs that are shared where records go on alike: against plain sessions, and how few there are."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
+from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Program, Slot, Value
+from factorspec_sdk.testing import vocabulary_like
+from factorspec_sdk.tokens import Canonical
+from tests.decoding.brute import FreeFeasibility
+from tests.decoding.test_shared_runs import walk
+
+
+class CountingFeasibility(FreeFeasibility):
+    """As free, but relations are said to read every slot."""
+
+    def reads(self, slot: int) -> bool:
+        return True
+
+
+def program() -> Program:
+    """{"n": number, "k": a word, "t": text, "m": number or not, "z": true}."""
+    nodes = (
+        Literal('{"n": ', 1),
+        Value(0, 2),
+        Literal(', "k": ', 3),
+        Value(1, 4),
+        Literal(', "t": "', 5),
+        Hole(0, 6),
+        Literal('"', 7),
+        Branch(2, (8, 10)),
+        Literal(', "m": ', 9),
+        Value(3, 10),
+        Literal(', "z": true}', 11),
+        End(),
+    )
+    slots = (
+        Slot(0, "n", IntRange(0, 12_345)),
+        Slot(1, "k", EnumDomain(("red", "reddish", "green", "blue"))),
+        Slot(2, "m?", BranchDomain(2)),
+        Slot(3, "m", IntRange(-50, 700)),
+    )
+    return Program(nodes, 0, slots, (HoleSpec("t", "string", None, 0, 6),))
+
+
+@pytest.fixture(scope="module", params=["qwen", "tricky", "gpt2"])
+def canonical(request: pytest.FixtureRequest) -> Canonical:
+    return Canonical(vocabulary_like(request.param))
+
+
+@pytest.mark.parametrize("kind", [FreeFeasibility, CountingFeasibility])
+@pytest.mark.parametrize("limits", [False, True])
+def test_sharing_alike_changes_nothing(
+    canonical: Canonical, kind: type[FreeFeasibility], limits: bool
+) -> None:
+    decoder = Decoder(program(), kind(program()), canonical.vocabulary, canonical=canonical)
+    walk(decoder, random.Random(f"{kind} {limits}"), 6, 300, limits=limits)
+
+
+def test_records_meet_again_behind_what_nobody_reads() -> None:
+    canonical = Canonical(vocabulary_like("qwen"))
+    decoder = Decoder(program(), FreeFeasibility(program()), canonical.vocabulary, canonical=canonical)
+    ends: list[object] = []
+    for number in (7_431, 8_952, 6_103):
+        session = decoder.session()
+        session.commit(canonical.vocabulary.encode(f'{{"n": {number}, "k": "green", "t": "ab"'))
+        assert session.state == "open"
+        ends.append(session._current_run().children)
+    assert ends[0] is ends[1]
+    assert ends[1] is ends[2]
+
+
+def test_digits_that_may_be_any_are_one_run() -> None:
+    canonical = Canonical(vocabulary_like("qwen"))
+    decoder = Decoder(program(), FreeFeasibility(program()), canonical.vocabulary, canonical=canonical)
+    runs = []
+    for digits in ("45", "78", "99", "12"):
+        session = decoder.session()
+        session.commit(canonical.vocabulary.encode('{"n": 1')[:-1])
+        session.commit([canonical.encode_piece(digit)[0] for digit in digits])
+        runs.append(session._current_run())
+    assert runs[0] is runs[1] is runs[2]
+    assert runs[3] is not runs[0]  # up to 12,345 there is more to say
