@@ -20,9 +20,9 @@ joins across a position p, the merges on both sides do not see each other, so th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from factorspec_sdk.errors import Problem
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MARK = "\u2581"
 _LONGEST_RUN = 256
-_BYTE_TOKEN = re.compile(r"<0x[0-9A-F]{2}>")
+_BYTE_TOKENS = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}
 _SPACES_TO_MARKS = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 _PREPEND = {"type": "Prepend", "prepend": MARK}
 # Without effect: the normaliser has left no space to split at.
@@ -94,8 +94,8 @@ class Marks:
         """The bytes that a token spells; none for that which stands for what is lost."""
         if name == self.unknown:
             return b""
-        if self.has_byte_tokens and _is_byte_token(name):
-            return bytes([int(name[3:5], 16)])
+        if self.has_byte_tokens and (byte := _BYTE_TOKENS.get(name)) is not None:
+            return byte
         return name.replace(MARK, " ").encode()
 
     def spelled(self, data: bytes) -> str:
@@ -127,7 +127,7 @@ def facts_of(model: Mapping[str, Any]) -> dict[str, Any]:
     return {
         # Every inner pair of characters of a token stands where one of its merges joins.
         "joins": sorted({left[-1] + right[0] for left, right in pairs}),
-        "merges_bytes": any(_is_byte_token(left) or _is_byte_token(right) for left, right in pairs),
+        "merges_bytes": not _BYTE_TOKENS.keys().isdisjoint(chain.from_iterable(pairs)),
         "runs": [run for run in (MARK * count for count in range(1, _LONGEST_RUN + 1)) if run in vocab],
     }
 
@@ -183,7 +183,3 @@ def tokenizer_inside(tokenizer: Tokenizer, marks: Marks | None) -> Tokenizer:
 
 def _does_nothing(part: Mapping[str, Any]) -> bool:
     return {key: part.get(key) for key in _SPLIT_AT_SPACES} == _SPLIT_AT_SPACES
-
-
-def _is_byte_token(token: str) -> bool:
-    return token[:3] == "<0x" and _BYTE_TOKEN.fullmatch(token) is not None
