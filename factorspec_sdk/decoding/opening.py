@@ -48,6 +48,8 @@ CandidateRow = tuple[tuple[int, ...], Held]
 _SMALL = 64
 # From this many feasible integers on, digits are walked instead of listing the values.
 _LISTED_INTEGERS = 64
+# The same where pre-tokens are single digits: those are walked at little cost.
+_LISTED_BY_DIGITS = 16
 # The same for decimals, dates and times.
 _LISTED_TEXTS = 4096
 MAX_CANDIDATES = 1 << 16
@@ -79,6 +81,7 @@ class Opener:
         # Without pre-tokens a text is cut where a token's end is found to stay: soon, or not at all.
         self._has_late_cuts = canonical.cuts.joins is not None
         self._walks_numbers = supports_numbers(canonical)
+        self._most_listed = _LISTED_BY_DIGITS if canonical.cuts.num_digits == 1 else _LISTED_INTEGERS
         self._rows: dict[tuple[int, Held], dict[int, CandidateRow]] = {}
         self._num_rows = 0
         self._tables: dict[tuple[int, Held, IndexSet], RowTable] = {}
@@ -210,7 +213,7 @@ class Opener:
 
     def _prefers_walk(self, domain: Domain, count: int) -> bool:
         if domain.integers is not None:
-            return count > _LISTED_INTEGERS and self._walks_numbers
+            return count > self._most_listed and self._walks_numbers
         return domain.stride is not None and count > _LISTED_TEXTS and self._walks(domain)
 
     def _form(self, domain: Domain) -> Form | None:

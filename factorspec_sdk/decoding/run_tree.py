@@ -88,6 +88,8 @@ class RunTree:
 
     def _joined(self, run: Run) -> Run:
         """The run; what follows it is shared with a run that ends alike, if there is one."""
+        if run.num_bytes > self._max_bytes:
+            return run
         known = self._ending.setdefault(tuple(map(likeness, run.after)), run)
         if known is run:
             return run

@@ -17,7 +17,7 @@ from factorspec_sdk.graph.clamps import FORGET, SAME, Clamp, then
 from factorspec_sdk.graph.cuts import Cuts, NoSequence, Terms
 from factorspec_sdk.graph.factors import bits
 from factorspec_sdk.graph.layers import Layers
-from factorspec_sdk.graph.wide_steps import WideStep, WideSteps
+from factorspec_sdk.graph.wide_steps import WideStep, WideSteps, WideWay
 
 #: values and conditions that may be read while ways are made
 MAX_READ = 200_000
@@ -88,6 +88,9 @@ class Segments:
         self._shared: dict[tuple[int, Condition], tuple[list[Way], list[Hop]]] = {}
         self._at_cut: list[dict[Condition, tuple[list[Hop], list[Hop]]]] = [{} for _ in range(self.size)]
         self._hops: list[dict[tuple[Condition, Terms], list[Hop]]] = [{} for _ in range(self.size)]
+        self._rests = self._numbered_rests()
+        self._behind: dict[tuple[int, Condition, Terms], tuple[list[Way], list[Hop]]] = {}
+        self._wide_ways: dict[tuple[int, Condition], list[WideWay]] = {}
         self._steps: dict[tuple[int, frozenset[Condition], Terms], list[Step]] = {}
 
     # -- ways -----------------------------------------------------------------------------------------
@@ -99,9 +102,19 @@ class Segments:
             return jumps + others
         found = self._hops[layer].get((local, terms))
         if found is None:
-            ways = list(self._walk(layer, local, terms))
-            found = self._hops[layer][local, terms] = self._jumps(layer, ways) + _plain(ways)
+            key = self._rests[layer], local, terms
+            behind = self._behind.get(key)
+            if behind is None:
+                ways = list(self._walk(layer, local, terms))
+                behind = self._behind[key] = ways, _plain(ways)
+            found = self._hops[layer][local, terms] = self._jumps(layer, behind[0]) + behind[1]
         return found
+
+    def _numbered_rests(self) -> list[int]:
+        """A number for each layer: equal where ways to the ends of segments depend on the same things."""
+        kinds, following = self.cuts.kinds, self.cuts.following
+        known: dict[tuple[int, ...], int] = {}
+        return [known.setdefault(tuple(kinds[at : following[at]]), len(known)) for at in range(self.size)]
 
     def at_cut(self, cut: int, local: Condition) -> tuple[list[Hop], list[Hop]]:
         """(those that jump over cuts, those to the next cut) from what is left at a cut.
@@ -238,6 +251,16 @@ class Segments:
         bit = 0 if numbers is None or numbers[index] < 0 else 1 << numbers[index]
         jump = index if self.cuts.jumps[layer] and self.cuts.jumps[layer][index] else None
         return Step(index, self._wide.passed(*sifted), bit, gain, tuple(sifted[0]), tuple(rest), jump)
+
+    def wide_ways(self, layer: int, local: Condition) -> list[WideWay]:
+        """``wide_steps`` from a state. The numbers do not count, so that few are made."""
+        key = self.cuts.kinds[layer], local
+        found = self._wide_ways.get(key)
+        if found is None:
+            steps = self.wide_steps(layer, parts_of(local))
+            found = [WideWay(step.move, self.joined(step.parts), step.kept) for step in steps]
+            self._wide_ways[key] = found
+        return found
 
     def wide_steps(self, layer: int, parts: Sequence[Condition]) -> list[WideStep]:
         """What the values of a wide slot do to the register, one clamp per interval of allowed ones."""

@@ -70,6 +70,7 @@ class SequenceSearch:
         self._need = 0
         self._live: list[dict[Key, Spans]] = [{} for _ in range(self._size)]
         self._steps_at: list[dict[tuple[Condition, Terms], list[Step]]] = [{} for _ in self.slots]
+        self._settled: list[dict[tuple[Condition, Terms, int], tuple[Hop, Terms]]] = [{} for _ in self.slots]
         self._values: list[dict[State, IndexSet]] = [{} for _ in self.slots]
         self._forward: list[dict[Key, list[tuple[Clamp, int, Key]]]] = []
         self._hops_taken = 0
@@ -138,13 +139,16 @@ class SequenceSearch:
         """Layer and state after a feasible value."""
         if self._segments.cuts.codes[layer] is not None:
             return layer + 1, self._after_wide(layer, state, index)
-        for step in self._steps(layer, state):
-            if step.index == index:
-                hop = self._segments.settled(layer, step)
-                assert hop is not None, "step() takes feasible values only"
-                target = layer + 1 if hop.target is None else hop.target
-                return target, self._arrived(target, hop, state, step.terms)
-        raise AssertionError("step() takes feasible values only")
+        key = state.local, state.terms, index
+        settled = self._settled[layer].get(key)
+        if settled is None:
+            step = next(step for step in self._steps(layer, state) if step.index == index)
+            hop = self._segments.settled(layer, step)
+            assert hop is not None, "step() takes feasible values only"
+            settled = self._settled[layer][key] = hop, step.terms
+        hop, terms = settled
+        target = layer + 1 if hop.target is None else hop.target
+        return target, self._arrived(target, hop, state, terms)
 
     def likely(self, layer: int, state: ComponentState) -> None:
         """Completions are searched for."""
@@ -171,12 +175,12 @@ class SequenceSearch:
         limit = self._hops_taken + HOPS
         base = self._segments.cuts.number_of(layer, 0)
         found = []
-        for wide in self._segments.wide_steps(layer, parts_of(state.local)):
+        for wide in self._segments.wide_ways(layer, state.local):
             numbers = after(wide.move, state.number, state.number)
             if numbers is None:
                 continue
             low, high = numbers
-            there = self._following(layer, state, self._segments.joined(wide.parts), low if wide.kept else 0)
+            there = self._following(layer, state, wide.local, low if wide.kept else 0)
             for first, last in self._completable(layer + 1, there, limit):
                 if not wide.kept:
                     first, last = (low, high) if first <= 0 <= last else (1, 0)
@@ -185,11 +189,10 @@ class SequenceSearch:
 
     def _after_wide(self, layer: int, state: State, index: int) -> State:
         number = self._segments.cuts.number_of(layer, index)
-        for wide in self._segments.wide_steps(layer, parts_of(state.local)):
+        for wide in self._segments.wide_ways(layer, state.local):
             numbers = after(wide.move, state.number, state.number)
             if numbers is not None and numbers[0] <= number <= numbers[1]:
-                local = self._segments.joined(wide.parts)
-                return self._following(layer, state, local, number if wide.kept else 0)
+                return self._following(layer, state, wide.local, number if wide.kept else 0)
         raise AssertionError("step() takes feasible values only")
 
     def _following(self, layer: int, state: State, local: Condition, number: int) -> State:

@@ -33,6 +33,15 @@ class WideStep:
     kept: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WideWay:
+    """The same with what is left as one condition, as states hold it."""
+
+    move: Clamp
+    local: Condition
+    kept: bool
+
+
 class WideSteps:
     """Steps over the wide slots of one component."""
 

@@ -126,6 +126,7 @@ def test_sharing_changes_nothing(canonical: Canonical, max_run_bytes: int) -> No
     for decoder in specs(canonical, 12, max_run_bytes=max_run_bytes):
         walk(decoder, source, 4, 60, limits=False)
         sizes.append(decoder.runs.num_bytes)
+        assert max_run_bytes or not (decoder.runs._beginning or decoder.runs._ending)
     assert max(sizes) <= max_run_bytes
     assert (max(sizes) > 0) == (max_run_bytes > 0)
 
