@@ -1,8 +1,9 @@
 """Guesses of free text: it goes on as the prompt or the record did after the same tokens, or it is closed.
 
-At each position of a text the places of the history that went alike propose what came next there, the longest
-match first; a guess behind a guess follows its place on. One more guess closes the text, behind which the
-certain run goes on. How likely each is, is counted for the request at hand, by the length of the match.
+At each position of a text the places of the history that went alike propose what came next there, the
+longest match first; a guess behind a guess follows its place on. At a text's beginning the prompt's last
+words propose themselves (``text_starts.py``). Further guesses close the text, behind which the certain run
+goes on. How likely each is, is counted for the request at hand, by the length of the match.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import NamedTuple
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.drafting.history import LONGEST_MATCH, History, Match
 from factorspec_server.drafting.seam import Guess, Position
+from factorspec_server.drafting.text_starts import Starts
 
 #: most places that propose something at one position
 _MAX_PROPOSED = 3
-#: what may close a string, the longest first
-_CLOSINGS = (b'"}]}', b'"}]', b'"},', b'"}}', b'"],', b'"]', b'"}', b'",', b'"')
+#: what may close a string, by what it leads to: out of an object, out of a list, to what comes next
+_CLOSINGS = ((b'"}]}', b'"}]', b'"},', b'"}}', b'"}'), (b'"],', b'"]'), (b'",',), (b'"',))
 #: bytes with which a token ends a phrase of a prompt
 _PHRASE_ENDS = b"\"'`,.;:?!)]}\n"
 
@@ -44,10 +46,19 @@ _FADE = 0.97
 
 
 class TextNote(NamedTuple):
-    """Of a guess in free text: why it was made."""
+    """Of a guess in free text: why it was made.
+
+    Attributes:
+        match: the place that proposes it; of a closing, the best place there.
+        closes: which kind of closing it is, None if the text goes on.
+        starts: it begins a text.
+        rest: tokens of a word that follow it before the place does.
+    """
 
     match: Match | None
-    closes: bool = False
+    closes: int | None = None
+    starts: bool = False
+    rest: tuple[int, ...] = ()
 
 
 class TextGuesses:
@@ -58,7 +69,12 @@ class TextGuesses:
         self._history = History(vocabulary.token_bytes)
         self._history.extend(prompt_ids)
         self._num_prompt = len(prompt_ids)
-        self._closings = [i for data in _CLOSINGS if (i := vocabulary.token_id(data)) is not None]
+        self._starts = Starts(vocabulary, prompt_ids)
+        self._starting = Rate(0.4)
+        self._closings = [
+            [i for data in kind if (i := vocabulary.token_id(data)) is not None] for kind in _CLOSINGS
+        ]
+        self._shares = [1.0, 1.0, 2.0, 1.0]
         self._by_length = [Rate(min(0.9, 0.25 + 0.15 * length)) for length in range(LONGEST_MATCH + 1)]
         self._closing = Rate(0.12, 8.0)
         self._closing_at_phrase = Rate(0.5)
@@ -69,41 +85,84 @@ class TextGuesses:
 
     def guesses(self, position: Position) -> list[Guess]:
         """What may come at a position of a text, weighed."""
-        found: list[Guess] = []
-        left = 1.0
+        note = position.note
+        if isinstance(note, TextNote) and note.rest:
+            return self._rest_of_word(position, note)
+        tokens = position.tokens()
+        if tokens and self._vocabulary.token_bytes(tokens[-1]).endswith(b'"'):
+            return self._first_words(position)
         matches = self._matches(position)
-        closing = next((token for token in self._closings if token in position.allowed), None)
-        if closing is not None:
-            left -= (chance := self._closing_rate(matches).value)
-            found.append(
-                Guess(closing, chance, "text", TextNote(matches[0] if matches else None, closes=True))
-            )
+        found = self._closing_guesses(position, matches)
+        left = 1.0 - sum(guess.weight for guess in found)
+        seen = {guess.token for guess in found}
         for match in matches:
             token = self._history[match.at]
-            if token in position.allowed and token != closing:
+            if token in position.allowed and token not in seen:
                 chance = left * self._by_length[match.length].value
                 left -= chance
                 found.append(Guess(token, chance, "text", TextNote(match)))
         return found
 
+    def _rest_of_word(self, position: Position, note: TextNote) -> list[Guess]:
+        token, *rest = note.rest
+        if token not in position.allowed:
+            return []
+        return [Guess(token, self._by_length[3].value, "text", note._replace(rest=tuple(rest)))]
+
+    def _first_words(self, position: Position) -> list[Guess]:
+        found = [start for start in self._starts.words if start.tokens[0] in position.allowed]
+        total = sum(start.weight for start in found)
+        return [
+            Guess(
+                start.tokens[0],
+                self._starting.value * start.weight / total,
+                "text",
+                TextNote(Match(start.behind - 1, 2), starts=True, rest=start.tokens[1:]),
+            )
+            for start in found
+        ]
+
+    def _closing_guesses(self, position: Position, matches: Sequence[Match]) -> list[Guess]:
+        """The longest token of each kind that may close the text here."""
+        found = {
+            kind: token
+            for kind, tokens in enumerate(self._closings)
+            if (token := next((token for token in tokens if token in position.allowed), None)) is not None
+        }
+        if len(found) > 1:
+            found.pop(len(_CLOSINGS) - 1, None)  # the mark alone, where it may come with what follows
+        total = sum(self._shares[kind] for kind in found)
+        chance = self._closing_rate(matches).value
+        best = matches[0] if matches else None
+        return [
+            Guess(token, chance * self._shares[kind] / total, "text", TextNote(best, closes=kind))
+            for kind, token in found.items()
+        ]
+
     def learn(self, guesses: Sequence[Guess], taken: int) -> None:
         """What the model took at a position for which there were guesses."""
-        tried = True
-        for guess in guesses:
-            note = guess.note
-            if not isinstance(note, TextNote):
-                continue
-            if note.closes:
-                matches = [note.match] if note.match is not None else []
-                self._closing_rate(matches).learn(guess.token == taken)
-                tried = guess.token != taken
-            elif tried and note.match is not None:
-                self._by_length[note.match.length].learn(guess.token == taken)
-                tried = guess.token != taken
+        noted = [(guess.token == taken, guess.note) for guess in guesses if isinstance(guess.note, TextNote)]
+        if any(note.starts for _, note in noted):
+            self._starting.learn(any(right for right, _ in noted))
+            return
+        closings = [(right, note) for right, note in noted if note.closes is not None]
+        for right, note in closings:
+            self._shares[note.closes or 0] += right
+        if closings:
+            match = closings[0][1].match
+            closed = any(right for right, _ in closings)
+            self._closing_rate([] if match is None else [match]).learn(closed)
+            if closed:
+                return
+        for right, note in noted:
+            if note.closes is None and note.match is not None and not note.rest:
+                self._by_length[note.match.length].learn(right)
+                if right:
+                    return
 
     def _matches(self, position: Position) -> list[Match]:
         note = position.note
-        if isinstance(note, TextNote) and not note.closes and note.match is not None:
+        if isinstance(note, TextNote) and note.closes is None and note.match is not None:
             at, length = note.match.at + 1, min(LONGEST_MATCH, note.match.length + 1)
             return [Match(at, length)] if at < len(self._history) else []
         tokens = position.tokens()

@@ -62,6 +62,24 @@ def test_the_first_word_of_a_text_needs_no_space_before_it() -> None:
     assert any(path.startswith(" train leaves") for path in paths(tree(width=60).plan(session)))
 
 
+def test_a_text_may_begin_as_words_of_the_prompt_do_names_first() -> None:
+    session = decoder().session()
+    session.commit(vocabulary().encode('{"note": "'))
+    plan = tree(width=60).plan(session)
+    assert {"Rome", "late from Rome"} <= paths(plan)
+    first = vocabulary().decode(plan.tokens[:1])
+    assert any(name.startswith(first) for name in ("Rome", "Say"))
+    assert not tree(width=60, text=False).plan(session).tokens
+
+
+def test_a_word_of_several_tokens_is_drafted_whole() -> None:
+    session = decoder().session()
+    session.commit(vocabulary().encode('{"note": "'))
+    prompt = vocabulary().encode("Write to Zyxwabc about it.")
+    drafter = Tree(TreeOptions(width=60), vocabulary(), prompt)
+    assert any(path.startswith("Zyxwabc about") for path in paths(drafter.plan(session)))
+
+
 def test_branches_are_drafted_with_what_is_certain_behind_them_the_likeliest_first() -> None:
     session = decoder().session()
     session.commit(vocabulary().encode('{"note": "x", "city": "'))
