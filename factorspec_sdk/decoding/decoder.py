@@ -107,6 +107,15 @@ class Decoder:
             raise self._too_small(start, token_limit)
         return TokenLimit(self.opener, self.bounds, self.runs, token_limit, witness=found.tokens)
 
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that the decoder takes now, in bytes; it grows while records are written.
+
+        The oracle's is not in it; grammars of free parts are, though decoders with equal ones share them.
+        """
+        parts = (self.layout, self.opener, self.opener.holes, self.runs, self.bounds)
+        return sum(part.num_bytes for part in parts)
+
     def shortest(self, max_steps: int = 4_000) -> int | None:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""
         found = shortest(self.opener, self.bounds, self.start, None, max_steps)

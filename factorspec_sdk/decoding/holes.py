@@ -148,6 +148,7 @@ class Holes:
         self._feasibility = feasibility
         self._canonical = canonical
         self._rules: dict[int, TextRules] = {}
+        self._grammars: dict[int, GrammarRules] = {}
 
     def open(self, at: Opening, node: Hole) -> Iterator[Hypothesis]:
         """The ways in which a held tail and a text may be written."""
@@ -173,6 +174,11 @@ class Holes:
         domain, vocabulary = self.layout.program.slots[behind.slot].domain, self.layout.vocabulary
         return MeasuredPlace(self.endings, self._feasibility, vocabulary, state, node.next, behind, domain)
 
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that the texts' grammars take now, in bytes."""
+        return sum(rules.num_bytes for rules in self._grammars.values())
+
     def check(self) -> None:
         """Compile the grammars of all texts, before any record is begun.
 
@@ -180,12 +186,13 @@ class Holes:
             DocumentError: XGrammar refuses one.
             TooLarge: they are too large together.
         """
-        sizes: dict[int, int] = {}
+        size = 0
         for hole, spec in enumerate(self.layout.program.holes):
             rules = self.rules(hole) if spec.schema is not None or spec.grammar is not None else None
-            if isinstance(rules, GrammarRules) and id(rules) not in sizes:
-                sizes[id(rules)] = rules.size
-                if sum(sizes.values()) > MAX_GRAMMAR_SIZE:
+            if isinstance(rules, GrammarRules) and id(rules) not in self._grammars:
+                self._grammars[id(rules)] = rules
+                size += rules.size
+                if size > MAX_GRAMMAR_SIZE:
                     raise grammar_too_large(spec.path)
 
     def rules(self, hole: int) -> TextRules:

@@ -41,6 +41,7 @@ from factorspec_sdk.tokens import (
     supports_numbers,
     walk_of,
 )
+from factorspec_sdk.tokens.memo import Memo
 
 CandidateRow = tuple[tuple[int, ...], Held]
 
@@ -55,7 +56,12 @@ _LISTED_TEXTS = 4096
 MAX_CANDIDATES = 1 << 16
 _MAX_TABLES = 1 << 13
 _MAX_WHOLES = 1 << 6
-_MAX_CACHED_ROWS = 1 << 18
+_MAX_CACHED_ROWS = 1 << 17
+_MAX_TABLE_BYTES = 1 << 26
+# What a table takes by itself, each of its rows there, and a row by itself: measured, in bytes.
+_TABLE_BYTES = 1000
+_TABLE_ROW_BYTES = 150
+_ROW_BYTES = 450
 _LITERAL = IndexSet(((0, 0),))
 
 
@@ -84,10 +90,17 @@ class Opener:
         self._most_listed = _LISTED_BY_DIGITS if canonical.cuts.num_digits == 1 else _LISTED_INTEGERS
         self._rows: dict[tuple[int, Held], dict[int, CandidateRow]] = {}
         self._num_rows = 0
-        self._tables: dict[tuple[int, Held, IndexSet], RowTable] = {}
+        self._tables: Memo[tuple[int, Held, IndexSet], RowTable] = Memo(
+            max_entries=_MAX_TABLES, max_bytes=_MAX_TABLE_BYTES
+        )
         self._wholes: dict[tuple[int, Held], WholeTable] = {}
         self._numbers: dict[tuple[Hashable, Held], DigitWalk] = {}
         self._forms: dict[Hashable, Form | None] = {}
+
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that remembered rows and tables take, in bytes."""
+        return _ROW_BYTES * self._num_rows + self._tables.num_bytes
 
     def check(self) -> None:
         """Refuse decisions with too many candidates, before any record is begun.
@@ -233,9 +246,7 @@ class Opener:
                 table = self._whole(site, held).part(feasible)
             else:
                 table = self._make_table(site, held, feasible)
-            if len(self._tables) >= _MAX_TABLES:
-                self._tables.clear()
-            self._tables[key] = table
+            self._tables.keep(key, table, _TABLE_BYTES + _TABLE_ROW_BYTES * len(table))
         return table
 
     def _whole(self, site: Site, held: Held) -> WholeTable:

@@ -62,6 +62,9 @@ COMPONENTS_AT_FULL_COST = 4
 TRIALS_AT_FULL_COST = 4
 #: residuals that sessions may add to those of compiling (twice as many, or so many) before they are forgotten
 MAX_NODES = 100_000
+# Measured, in bytes: a component by itself, a residual with what is remembered of it.
+_COMPONENT_BYTES = 2000
+_RESIDUAL_BYTES = 1000
 GraphState = tuple[tuple[int, object], ...]
 
 
@@ -85,6 +88,11 @@ class FactorGraph:
     def exact(self) -> bool:
         """False once a budget cut an answer."""
         return all(component.exact for component in self.components)
+
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that the graph takes now, in bytes; it grows while records are written. O(1)."""
+        return _COMPONENT_BYTES * len(self.components) + _RESIDUAL_BYTES * len(self._store)
 
     def start(self) -> GraphState:
         """The state before the first slot."""

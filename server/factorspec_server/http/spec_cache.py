@@ -1,4 +1,7 @@
-"""Compiled specs, kept by hash: bounded by count and by approximate size, each compiled once."""
+"""Compiled specs, kept by hash: bounded by count and by approximate size, each compiled once.
+
+Values grow while they are used, so they are measured anew each time that they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ class SpecCache(Generic[Value]):
     and not kept.
     """
 
-    def __init__(self, *, max_entries: int, max_bytes: int) -> None:
+    def __init__(self, *, max_entries: int, max_bytes: int, size_of: Callable[[Value], int]) -> None:
+        """``size_of``: about what a value takes now, in bytes; cheap."""
+        self._size_of = size_of
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
@@ -38,18 +43,22 @@ class SpecCache(Generic[Value]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Hashable, make: Callable[[], Value], num_bytes: int) -> Found[Value]:
+    def find(self, key: Hashable) -> Value | None:
+        """The value of ``key`` if it is there."""
+        with self._lock:
+            return self._used(key)
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Found[Value]:
         """The value of ``key``, made now if it is not there. Raises what ``make`` raises.
 
         Args:
             key: content key.
             make: called outside the lock, at most once at a time for each key.
-            num_bytes: approximate size of the value.
         """
         with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return Found(self._entries[key][0], True)
+            known = self._used(key)
+            if known is not None:
+                return Found(known, True)
             pending = self._making.get(key)
             if pending is None:
                 made: Future[Value] = Future()
@@ -65,11 +74,21 @@ class SpecCache(Generic[Value]):
             raise
         with self._lock:
             del self._making[key]
-            self._put(key, value, num_bytes)
+            self._put(key, value)
         made.set_result(value)
         return Found(value, False)
 
-    def _put(self, key: Hashable, value: Value, num_bytes: int) -> None:
+    def _used(self, key: Hashable) -> Value | None:
+        """The value of ``key``, measured anew and the last to go."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        self.num_bytes -= entry[1]
+        self._put(key, entry[0])
+        return entry[0]
+
+    def _put(self, key: Hashable, value: Value) -> None:
+        num_bytes = self._size_of(value)
         self._entries[key] = (value, num_bytes)
         self.num_bytes += num_bytes
         while len(self._entries) > self._max_entries or (self.num_bytes > self._max_bytes and self._entries):

@@ -12,11 +12,11 @@ from factorspec_server.http.spec_cache import SpecCache
 
 def keys(cache: SpecCache[str], asked: str) -> str:
     """Which of the asked keys have to be made now."""
-    return "".join(key for key in asked if not cache.get(key, lambda key=key: key, 1).was_cached)  # type: ignore[misc]
+    return "".join(key for key in asked if not cache.get(key, lambda key=key: key).was_cached)  # type: ignore[misc]
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    cache: SpecCache[str] = SpecCache(max_entries=2, max_bytes=100)
+    cache: SpecCache[str] = SpecCache(max_entries=2, max_bytes=100, size_of=lambda _: 1)
     assert keys(cache, "aba") == "ab"
     assert keys(cache, "c") == "c"
     assert keys(cache, "a") == ""
@@ -25,17 +25,31 @@ def test_the_least_recently_used_goes_first() -> None:
 
 
 def test_bytes_are_bounded_and_too_large_values_are_not_kept() -> None:
-    cache: SpecCache[str] = SpecCache(max_entries=10, max_bytes=10)
-    for key, size in (("a", 4), ("b", 4), ("c", 4)):
-        cache.get(key, str, size)
+    cache: SpecCache[str] = SpecCache(max_entries=10, max_bytes=10, size_of=len)
+    for key in "abc":
+        cache.get(key, lambda: "four")
     assert (len(cache), cache.num_bytes) == (2, 8)
-    assert not cache.get("huge", str, 11).was_cached
-    assert cache.num_bytes <= 10
-    assert not cache.get("huge", str, 11).was_cached
+    for _ in range(2):
+        assert not cache.get("huge", lambda: "eleven char").was_cached
+        assert cache.num_bytes <= 10
+
+
+def test_values_that_grew_are_measured_anew_when_they_are_used() -> None:
+    cache: SpecCache[list[int]] = SpecCache(max_entries=10, max_bytes=10, size_of=len)
+    first, second = [0] * 4, [0] * 4
+    cache.get("first", lambda: first)
+    cache.get("second", lambda: second)
+    first += [0] * 5
+    assert cache.find("first") is first
+    assert (len(cache), cache.num_bytes) == (1, 9)
+    assert cache.find("second") is None
+    first += [0] * 5
+    assert cache.find("first") is first
+    assert (len(cache), cache.num_bytes) == (0, 0)
 
 
 def test_two_that_miss_together_make_once() -> None:
-    cache: SpecCache[int] = SpecCache(max_entries=2, max_bytes=100)
+    cache: SpecCache[int] = SpecCache(max_entries=2, max_bytes=100, size_of=lambda _: 1)
     begun, go_on = threading.Event(), threading.Event()
     made: list[int] = []
 
@@ -46,21 +60,21 @@ def test_two_that_miss_together_make_once() -> None:
         return 7
 
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(cache.get, "k", make, 1)
+        first = pool.submit(cache.get, "k", make)
         assert begun.wait(10)
-        others = [pool.submit(cache.get, "k", make, 1) for _ in range(2)]
+        others = [pool.submit(cache.get, "k", make) for _ in range(2)]
         go_on.set()
         assert [one.result(10).value for one in (first, *others)] == [7, 7, 7]
     assert made == [1]
 
 
 def test_failures_are_raised_and_not_kept() -> None:
-    cache: SpecCache[int] = SpecCache(max_entries=2, max_bytes=100)
+    cache: SpecCache[int] = SpecCache(max_entries=2, max_bytes=100, size_of=lambda _: 1)
 
     def fail() -> int:
         raise KeyError("no")
 
     for _ in range(2):
         with pytest.raises(KeyError):
-            cache.get("k", fail, 1)
-    assert cache.get("k", lambda: 3, 1).value == 3
+            cache.get("k", fail)
+    assert cache.get("k", lambda: 3).value == 3
