@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from factorspec_sdk.testing.tokenizers import (
         byte_vocabulary,
         cl100k_like_tokenizer,
+        deepseek_like_tokenizer,
         gemma_like_tokenizer,
         gpt2_like_tokenizer,
         o200k_like_tokenizer,
@@ -29,6 +30,7 @@ __all__ = [
     "ScriptedModel",
     "byte_vocabulary",
     "cl100k_like_tokenizer",
+    "deepseek_like_tokenizer",
     "gemma_like_tokenizer",
     "gpt2_like_tokenizer",
     "o200k_like_tokenizer",

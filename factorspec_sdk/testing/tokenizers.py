@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from factorspec_sdk.testing.corpus import texts
-from factorspec_sdk.tokens.families import CL100K, LLAMA3, O200K, QWEN
+from factorspec_sdk.tokens.families import CL100K, DEEPSEEK, LLAMA3, O200K, QWEN
 from factorspec_sdk.tokens.marks import MARK
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
@@ -96,6 +96,11 @@ def o200k_like_tokenizer(seed: int = 0) -> Tokenizer:
     return _trained(_split(O200K), 600, seed)
 
 
+def deepseek_like_tokenizer(seed: int = 0) -> Tokenizer:
+    """Splits as DeepSeek-V3, in three stages: numbers, ideographs, the rest."""
+    return _trained(_split(*DEEPSEEK), 600, seed)
+
+
 def unfamiliar_tokenizer(seed: int = 0) -> Tokenizer:
     """Splits in a way that no family knows: words with their marks, single digits, punctuation."""
     return _trained(_split(r" ?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"), 600, seed)
@@ -147,6 +152,7 @@ ALL: dict[str, Callable[[int], Tokenizer]] = {
     "qwen": qwen_like_tokenizer,
     "cl100k": cl100k_like_tokenizer,
     "o200k": o200k_like_tokenizer,
+    "deepseek": deepseek_like_tokenizer,
     "unfamiliar": unfamiliar_tokenizer,
     "sentencepiece": sentencepiece_like_tokenizer,
     "gemma": gemma_like_tokenizer,
@@ -163,14 +169,13 @@ def vocabulary_like(name: str, seed: int = 0) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, width, (end_id,), name=f"{name} {seed}")
 
 
-def _split(pattern: str) -> PreTokenizer:
+def _split(*patterns: str) -> PreTokenizer:
     from tokenizers import Regex, pre_tokenizers
 
-    stages = [
-        pre_tokenizers.Split(Regex(pattern), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-    ]
-    return pre_tokenizers.Sequence(stages)
+    splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+    return pre_tokenizers.Sequence(
+        [*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
 
 
 def _trained(pre_tokenizer: PreTokenizer, size: int, seed: int) -> Tokenizer:

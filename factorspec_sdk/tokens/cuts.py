@@ -27,7 +27,7 @@ Texts begin at a cut; 0 is returned where there is no later one.
 
 from __future__ import annotations
 
-from factorspec_sdk.tokens.characters import StandIns
+from factorspec_sdk.tokens.characters import CharacterClass, StandIns
 from factorspec_sdk.tokens.families import Family, recognise
 from factorspec_sdk.tokens.marks import MARK
 from factorspec_sdk.tokens.vocabulary import Vocabulary
@@ -152,14 +152,18 @@ class Cuts:
         if self.joins is not None:
             # A mark in a text would be read as a space.
             return (left + right).replace(MARK, " ") not in self.joins
-        family, classes = self.family, self.stand_ins
-        if family is None or classes is None:
-            return False
+        return self.family is not None and self._pair_is_cut_in(self.family, left, right)
+
+    def _pair_is_cut_in(self, family: Family, left: str, right: str) -> bool:
+        classes = self.stand_ins
+        assert classes is not None
         before, after = classes.class_of(left), classes.class_of(right)
         if "unknown" in (before, after) or "mark" in (before, after):
             return False
         if family.digits_isolated and "number" in (before, after):
             return before != after or family.num_digits == 1
+        if family.tells_symbols:
+            return _is_cut_beside_symbols(left, right, before, after)
         if before == "space":
             return False
         if after == "space":
@@ -182,3 +186,19 @@ class Cuts:
             if start > 0 and not text[start - 1].isspace() and not self._added.may_span(text, start):
                 return int(start)
         return 0
+
+
+def _is_cut_beside_symbols(left: str, right: str, before: CharacterClass, after: CharacterClass) -> bool:
+    """Pair cuts of the family that tells symbols apart, numbers and marks aside."""
+    if before == after:
+        return False
+    if before.startswith("ideograph") or after.startswith("ideograph"):
+        return True
+    if before == "space":
+        return False
+    if after == "space":
+        return before != "rest" or right not in "\r\n"
+    if after == "letter":
+        # A word takes one other character before it, and ASCII letters one ASCII mark.
+        return before == "rest" and not (left.isascii() and right.isascii())
+    return True

@@ -38,10 +38,24 @@ O200K = (
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
+# Three splits in sequence, each on the pieces of the one before: numbers; runs of ideographs (Chinese
+# characters and kana, with the marks and symbols of these blocks); the rest, where an ASCII mark takes ASCII
+# letters.
+DEEPSEEK = (
+    r"\p{N}{1,3}",
+    "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+    "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+)
+
 # Stand-ins beyond plain ASCII: control characters, which JSON text never holds.
 LETTER_WITHOUT_CASE = "\x01"
 MARK = "\x02"
 UNKNOWN = "\x04"
+IDEOGRAPH = "\x03"
+IDEOGRAPHIC_SYMBOL = "\x07"
+SYMBOL = "\x05"
+OTHER = "\x06"
 
 _ASCII_CLASSES = (
     (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"A-Z\x01\x02"),
@@ -66,6 +80,7 @@ class Family:
         text. words_take_contraction: ``'s`` after letters joins them (o200k); combining marks count as
         letters there. words_take_prefix: a character before letters may join them (``"Rome``), so it is no
         cut between the two. punctuation_takes_newlines: ``\\r`` and ``\\n`` after punctuation join it.
+        tells_symbols: ideographs, symbols and other characters are told apart (DeepSeek).
     """
 
     name: str
@@ -75,10 +90,13 @@ class Family:
     words_take_contraction: bool
     words_take_prefix: bool
     punctuation_takes_newlines: bool
+    tells_symbols: bool = False
 
 
 def recognise(stages: Sequence[Mapping[str, Any]]) -> Family | None:
     """The family of a sequence of pre-tokenizer definitions, or None if it is not a known one."""
+    if [_regex_of(stage) for stage in stages[:-1]] == [*DEEPSEEK] and _is_plain(stages[-1]):
+        return _deepseek()
     digits: str | None = None
     if stages and stages[0]["type"] == "Digits":
         digits = "[0-9]" if stages[0].get("individual_digits") else "[0-9]+"
@@ -91,14 +109,29 @@ def _pattern_of(stages: Sequence[Mapping[str, Any]]) -> str | None:
     """The one expression that the stages amount to, or None."""
     if len(stages) == 1 and stages[0]["type"] == "ByteLevel":
         return GPT2 if stages[0].get("use_regex", True) else None
-    if len(stages) != 2 or stages[0]["type"] != "Split" or stages[1].get("use_regex", True):
+    if len(stages) != 2 or not _is_plain(stages[1]):
         return None
-    split = stages[0]
-    behavior = (split.get("behavior"), bool(split.get("invert")))
+    pattern = _regex_of(stages[0])
+    return pattern if pattern in _names() else None
+
+
+def _is_plain(stage: Mapping[str, Any]) -> bool:
+    """True if the stage only spells bytes."""
+    return stage["type"] == "ByteLevel" and not stage.get("use_regex", True)
+
+
+def _regex_of(stage: Mapping[str, Any]) -> str | None:
+    """The expression whose matches a stage makes pieces of, or None if it does anything else.
+
+    "Removed" with "invert" drops what does not match; that is nothing, as the known expressions match all.
+    """
+    if stage["type"] != "Split":
+        return None
+    behavior = (stage.get("behavior"), bool(stage.get("invert")))
     if behavior not in (("Isolated", False), ("Removed", True)):
         return None
-    pattern = split["pattern"].get("Regex")
-    return pattern if pattern in _names() else None
+    pattern: str | None = stage["pattern"].get("Regex")
+    return pattern
 
 
 @cache
@@ -135,4 +168,26 @@ def _family(pattern: str, digits: str | None) -> Family:
         words_take_contraction=pattern == O200K,
         words_take_prefix=pattern != GPT2,
         punctuation_takes_newlines=pattern != GPT2,
+    )
+
+
+@cache
+def _deepseek() -> Family:
+    """The three splits as one expression: what is split off first ends the pieces beside it."""
+    letters, symbols = r"A-Za-z\x01\x02", r"!-/:-@\[-`{-~\x05"
+    source = (
+        rf"[0-9]{{1,3}}|\x03+|\x07+|[!-/:-@\[-`{{-~][A-Za-z]+|[^\r\nA-Za-z\x010-9\x03\x04\x07{symbols}]?[{letters}]+"
+        rf"| ?[{symbols}]+[\r\n]*|\s*[\r\n]+|\s+(?![^\s0-9\x03\x07])|\s+"
+        # What nothing takes is a piece as far as it reaches; the last before a word belongs to that.
+        rf"|\x06+(?=\x06[{letters}])|\x06+|[\x04]"
+    )
+    return Family(
+        name="deepseek",
+        split=re.compile(source, re.ASCII),
+        num_digits=3,
+        digits_isolated=True,
+        words_take_contraction=False,
+        words_take_prefix=True,
+        punctuation_takes_newlines=True,
+        tells_symbols=True,
     )

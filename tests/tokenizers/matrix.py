@@ -10,7 +10,7 @@ from tests.tokenizers import real
 TRAINED = ("bytes", *(f"{name}-like" for name in ALL))
 NAMES = (*real.REAL, *TRAINED)
 #: wide ranges of numbers are not walked along their digits
-LISTED = frozenset({"deepseek_v3", "unfamiliar-like"})
+LISTED = frozenset({"unfamiliar-like"})
 
 
 def missing(name: str) -> str | None:

@@ -29,7 +29,7 @@ def _digit_runs() -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, name="digit runs")
 
 
-@pytest.fixture(params=["bytes", *ALL])
+@pytest.fixture(params=["bytes", "digit_runs", *ALL])
 def canonical(request: pytest.FixtureRequest) -> Canonical:
     return canonical_like(request.param)
 
@@ -42,6 +42,7 @@ def canonical(request: pytest.FixtureRequest) -> Canonical:
         "qwen",
         "cl100k",
         "o200k",
+        "deepseek",
         "gpt2",
         "digit_runs",
         "sentencepiece",

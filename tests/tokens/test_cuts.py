@@ -8,10 +8,13 @@ import pytest
 
 from factorspec_sdk.testing.tokenizers import ALL
 from factorspec_sdk.tokens import Canonical, Cuts
+from factorspec_sdk.tokens.characters import split_ends
 from factorspec_sdk.tokens.self_check import failed_claim
 from tests.tokens.conftest import canonical_like
 
 ALPHABET = "aBs' \n1!/\u0301中"
+# Characters that only the family that tells symbols apart looks at.
+BESIDE_SYMBOLS = "aB1 \n!é\u0301中\u30fb\u200d。\u3099"
 BEGINNINGS = ("<", "<|", "<|end|", "<think", "'", "'r", "'l", " ", "  ", "\u00a0", "e", "\u0301", "ſ", "'ſ")
 CONTINUATIONS = (
     "",
@@ -51,6 +54,21 @@ def test_every_prefix_and_continuation_agree_with_the_tokenizer(canonical: Canon
             assert failed_claim(canonical, text, continuation) is None
 
 
+def alphabet_of(canonical: Canonical) -> str:
+    family = canonical.cuts.family
+    return BESIDE_SYMBOLS if family is not None and family.tells_symbols else ALPHABET
+
+
+def test_every_short_text_is_split_as_the_tokenizer_does(canonical: Canonical) -> None:
+    cuts, pre_tokenizer = canonical.cuts, canonical.vocabulary.tokenizer.pre_tokenizer
+    if cuts.family is None or cuts.stand_ins is None or pre_tokenizer is None:
+        pytest.skip("no split of its own")
+    for characters in itertools.product(alphabet_of(canonical), repeat=4):
+        text = "".join(characters)
+        ends = [end for _, (_, end) in pre_tokenizer.pre_tokenize_str(text)]
+        assert split_ends(cuts.family.split, text.translate(cuts.stand_ins)) == ends, text
+
+
 def test_pair_cuts_hold_in_every_short_text(canonical: Canonical) -> None:
     """All texts of four characters: where a pair is a cut, the tokenizer splits both sides alike."""
     cuts = canonical.cuts
@@ -66,14 +84,14 @@ def test_pair_cuts_hold_in_every_short_text(canonical: Canonical) -> None:
         assert pre_tokenizer is not None
         return [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
 
-    for characters in itertools.product(ALPHABET, repeat=4):
+    for characters in itertools.product(alphabet_of(canonical), repeat=4):
         text = "".join(characters)
         for at in (1, 2, 3):
             if cuts.between(text[at - 1], text[at]):
                 assert split(text[:at]) + split(text[at:]) == split(text), (text, at)
 
 
-@pytest.mark.parametrize("name", ["tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k"])
+@pytest.mark.parametrize("name", ["tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "deepseek"])
 def test_the_cuts_that_records_need_are_found(name: str) -> None:
     cuts = canonical_like(name).cuts
     assert cuts.family is not None
@@ -87,15 +105,16 @@ def test_the_cuts_that_records_need_are_found(name: str) -> None:
 
 
 def test_families_are_recognised_by_their_definition() -> None:
-    families = {
-        name: canonical_like(name).cuts.family for name in ("tricky", "gpt2", "smollm2", "qwen", "o200k")
-    }
+    names = ("tricky", "gpt2", "smollm2", "qwen", "o200k", "deepseek", "digit_runs")
+    families = {name: canonical_like(name).cuts.family for name in names}
     assert {name: family and family.name for name, family in families.items()} == {
         "tricky": "llama3",
         "gpt2": "gpt2",
         "smollm2": "digits+gpt2",
         "qwen": "qwen",
         "o200k": "o200k",
+        "deepseek": "deepseek",
+        "digit_runs": "digits+gpt2",
     }
     assert canonical_like("unfamiliar").cuts.family is None
 
