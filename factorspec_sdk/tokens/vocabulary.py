@@ -154,7 +154,7 @@ class Vocabulary:
         Raises:
             MissingExtra: the package ``tokenizers`` is not installed.
             ModelNotFound: there is no such file.
-            EngineError: as for ``from_tokenizer``.
+            EngineError: the file is no ``tokenizer.json``, or as for ``from_tokenizer``.
         """
         _require_tokenizers()
         from tokenizers import Tokenizer
@@ -162,8 +162,12 @@ class Vocabulary:
         if not Path(path).is_file():
             raise ModelNotFound(f"no tokenizer file {path!r}")
         source = Path(path).read_bytes()
+        try:
+            tokenizer = Tokenizer.from_buffer(source)
+        except ValueError as error:
+            raise EngineError(f"tokenizer {path!r} cannot be read", [_unreadable(error)]) from error
         return cls(
-            Tokenizer.from_buffer(source),
+            tokenizer,
             logit_width=logit_width,
             end_ids=end_ids,
             name=name or path,
@@ -331,6 +335,14 @@ class Vocabulary:
     def _refuse(self, problems: list[Problem]) -> None:
         if problems:
             raise EngineError(f"tokenizer {self.name!r} is not supported", problems)
+
+
+def _unreadable(error: ValueError) -> Problem:
+    hint = (
+        "Of a SentencePiece model (tokenizer.model), transformers makes a tokenizer.json: "
+        "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+    )
+    return Problem("", "not a tokenizer.json", str(error), hint)
 
 
 def _require_tokenizers() -> None:

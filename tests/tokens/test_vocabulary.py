@@ -94,6 +94,13 @@ def test_a_missing_file_is_named(tmp_path: Any) -> None:
         Vocabulary.from_file(str(tmp_path / "no such.json"))
 
 
+def test_a_file_that_is_no_tokenizer_json_is_told_what_to_do(tmp_path: Any) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(b"\x0a\x0e\x0a\x05<unk>\x15\x00")
+    with pytest.raises(EngineError, match=r"cannot be read: \(root\): not a tokenizer.json.*save_pretrained"):
+        Vocabulary.from_file(str(path))
+
+
 def test_truncation_and_padding_are_switched_off_in_a_copy() -> None:
     tokenizer = tricky_tokenizer()
     tokenizer.enable_truncation(2)
