@@ -24,6 +24,7 @@ from factorspec_server.engines.seam import Batch, Model
 
 STEP_TOKENS = 512
 PREFIX_BYTES = 256 << 20
+_LONE = 4
 
 
 class Runner:
@@ -31,7 +32,8 @@ class Runner:
 
     Args:
         model: what to run.
-        step_tokens: most tokens of a step, all rows together; each row gets one at least.
+        step_tokens: most tokens of a step, all rows together; each row gets one at least. A row that runs
+            alone gets four times as many, since larger parts of a prompt are read in less time.
         prefix_bytes: bytes of keys and values that are kept of what was run lately; 0 keeps none.
     """
 
@@ -131,7 +133,8 @@ class Runner:
 
     def _run(self, batch: Batch) -> None:
         """One forward pass and what follows from it; raises only what the model raises."""
-        shares = shared_out([row.num_wanted for row in self._rows], self._step_tokens)
+        most = self._step_tokens * (_LONE if len(self._rows) == 1 else 1)
+        shares = shared_out([row.num_wanted for row in self._rows], most)
         feeds = [row.feed(share) for row, share in zip(self._rows, shares, strict=True)]
         started = perf_counter()
         outputs = batch.extend(

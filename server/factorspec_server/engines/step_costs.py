@@ -17,7 +17,7 @@ from factorspec_server.engines.seam import Batch, Model
 BUDGET_S = 1.0
 _SIZES = (1, 4, 16, 64, 256, 1024)
 _LEAST_SIZES = 3
-_REPEATS = 3
+_REPEATS = 2
 _HELD = 32
 
 #: a step with other requests' prompts in it should take no longer than this
@@ -41,22 +41,14 @@ def measure_costs(model: Model, *, budget_s: float = BUDGET_S) -> CostModel:
     points: list[tuple[int, float]] = []
     for size in _SIZES:
         left_s = budget_s - (perf_counter() - started)
-        if held + size > model.max_positions or (
-            len(points) >= _LEAST_SIZES and _most(points, size) > left_s
-        ):
+        if held + size > model.max_positions:
+            break
+        if len(points) >= _LEAST_SIZES and _REPEATS * CostModel.of(points).step_s(size) > left_s:
             break
         tokens = _tokens(model, size)
-        times = [_time_of(batch, tokens)]
-        while len(times) < _REPEATS and times[0] < (left_s - sum(times)) / 2:
-            times.append(_time_of(batch, tokens))
-        points.append((size, min(times)))
+        # the first step of a size may take longer
+        points.append((size, min(_time_of(batch, tokens) for _ in range(_REPEATS))))
     return CostModel.of(points)
-
-
-def _most(points: list[tuple[int, float]], size: int) -> float:
-    """Seconds that a step of ``size`` tokens takes at most: as many times the last as it has tokens."""
-    last, seconds = points[-1]
-    return seconds * size / last
 
 
 def _time_of(batch: Batch, tokens: list[int]) -> float:

@@ -99,7 +99,7 @@ def test_an_answer_is_reused_by_the_next_turn() -> None:
 
 def test_a_cancelled_request_leaves_what_it_ran_to_others() -> None:
     model = ScriptedModel(64, seed=3)
-    runner = Runner(model, step_tokens=32)
+    runner = Runner(model, step_tokens=8)
     request = asked(0, HEAD)
     row = runner.admit(request)
     runner.step()
