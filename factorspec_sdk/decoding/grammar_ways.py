@@ -22,6 +22,7 @@ from factorspec_sdk.graph.feasibility import UNBOUNDED
 
 Place = frozenset[int]
 _LAST = 0x10FFFF
+_ASCII = 0x80
 _MAX_STEPS = 1 << 14
 
 
@@ -60,6 +61,15 @@ class Ways:
                 self._steps[key] = after
             place = after
         return place
+
+    def first(self, place: Place) -> int:
+        """The ASCII characters of which one may come next, as bits."""
+        found = 0
+        for symbol, _ in self._characters(place):
+            for lo, hi in symbol.spans:
+                if lo < _ASCII:
+                    found |= ((2 << min(hi, _ASCII - 1) - lo) - 1) << lo
+        return found
 
     def loops(self, place: Place, lo: int, hi: int) -> bool:
         """True if the place surely stays the same whatever character from ``lo`` to ``hi`` follows."""

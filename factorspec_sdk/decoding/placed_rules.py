@@ -51,6 +51,8 @@ _MAX_RULES_BYTES = 1 << 26
 _MAX_STATES = 1024
 _MAX_DENSE = 64
 _MAX_MEMO = 4096
+_ASCII = 0x80
+_NOTHING = -1
 #: rows with no more words than this are kept as ids
 _FEW_WORDS = 64
 _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
@@ -61,16 +63,19 @@ _PLAIN_SPANS = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
 class PlacedState(GrammarState):
     """A place, the bytes of an unfinished character, and the string automaton's state. One object each."""
 
-    __slots__ = ("afters", "allowed", "before", "loops", "pending", "place", "walks")
+    __slots__ = ("afters", "allowed", "before", "first", "loops", "pending", "place", "walks")
 
     def __init__(
         self,
         string: StringState,
         place: Place,
         pending: bytes,
+        first: int,
         before: tuple[PlacedState, bytes] | xgrammar.GrammarMatcher,
     ) -> None:
         super().__init__(string, None)
+        #: the ASCII bytes of which the grammar takes one next, as bits
+        self.first = first
         self.place = place
         self.pending = pending
         #: the matcher, or the state that this one came from and by which bytes
@@ -92,13 +97,15 @@ class PlacedRules(GrammarRules):
         self._states: dict[tuple[Place, bytes, int], PlacedState] = {}
         assert self._start.matcher is not None
         place = ways.start if self._in_value else ways.after(ways.start, '"')
-        self._start = PlacedState(self._start.string, place, b"", self._start.matcher)
+        self._start = PlacedState(self._start.string, place, b"", ways.first(place), self._start.matcher)
 
     def walk(self, state: object, data: bytes) -> PlacedState | None:
         """The state after some bytes, or None."""
         assert isinstance(state, PlacedState)
         if not data:
             return state
+        if data[0] < _ASCII and not state.first >> data[0] & 1:
+            return None
         if self._loops(state):
             special = _SPECIAL.search(data)
             plain = len(data) if special is None else special.start()
@@ -128,7 +135,8 @@ class PlacedRules(GrammarRules):
             if len(self._states) >= _MAX_STATES:
                 self._states.clear()
             # Another thread may have made it meanwhile: one of the two is kept.
-            made = PlacedState(StringState(string.mode), place, pending, (state, data))
+            first = 0 if pending else self._ways.first(place)
+            made = PlacedState(StringState(string.mode), place, pending, first, (state, data))
             known = self._states.setdefault(key, made)
         return known
 
@@ -200,11 +208,12 @@ class PlacedRules(GrammarRules):
     def closing(self, state: object, ending: bytes) -> Sequence[int]:
         """The tokens that hold the rest of a text and then exactly ``ending``."""
         assert isinstance(state, PlacedState)
+        candidates = _candidates(self._vocabulary, self._in_value, state.string.mode, ending)
         found: list[int] = []
-        for first, candidates in _candidates(self._vocabulary, self._in_value, state.string.mode, ending):
-            if self.walk(state, first) is None:
+        for first, pairs in candidates.items():
+            if first < _ASCII and first != _NOTHING and not state.first >> first & 1:
                 continue
-            for data, token_id in candidates:
+            for data, token_id in pairs:
                 end = self.walk(state, data)
                 if end is not None and self.complete(end):
                     found.append(token_id)
@@ -278,16 +287,16 @@ def _rules(vocabulary: Vocabulary) -> Memo[tuple[object, ...], GrammarRules]:
     return Memo(max_entries=_MAX_RULES, max_bytes=_MAX_RULES_BYTES)
 
 
-#: tokens by the first byte of what they hold before an ending
-Candidates = tuple[tuple[bytes, tuple[tuple[bytes, int], ...]], ...]
+#: (what a token holds before an ending, its id), by the first byte of that; nothing before it: ``_NOTHING``
+Candidates = dict[int, tuple[tuple[bytes, int], ...]]
 
 
 @lru_cache(maxsize=512)
 def _candidates(vocabulary: Vocabulary, in_value: bool, mode: int, ending: bytes) -> Candidates:
     """The tokens that hold some bytes and then ``ending``, if strings are closed or open as they must be."""
-    wanted, by_first = OUTSIDE if in_value else PLAIN, dict[bytes, list[tuple[bytes, int]]]()
+    wanted, by_first = OUTSIDE if in_value else PLAIN, dict[int, list[tuple[bytes, int]]]()
     for data, token_id in TokenBytes.of(vocabulary).ending_with(ending):
         end = walk(StringState(mode), data, in_value=in_value)
         if end is not None and end.mode == wanted:
-            by_first.setdefault(data[:1], []).append((data, token_id))
-    return tuple((first, tuple(pairs)) for first, pairs in by_first.items())
+            by_first.setdefault(data[0] if data else _NOTHING, []).append((data, token_id))
+    return {first: tuple(pairs) for first, pairs in by_first.items()}

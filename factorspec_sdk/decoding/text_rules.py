@@ -106,8 +106,7 @@ class TextRules(ABC):
         """Tokens of ``prefix``, a whole text and one of the endings."""
         start = self.start()
         for ending in endings:
-            for data, token_id in self._tokens.ending_with(ending):
-                if data.startswith(prefix):
-                    end = self.walk(start, data[len(prefix) :])
-                    if end is not None and self.complete(end):
-                        yield token_id
+            for data, token_id in self._tokens.from_to(prefix, ending):
+                end = self.walk(start, data)
+                if end is not None and self.complete(end):
+                    yield token_id

@@ -10,6 +10,8 @@ from typing import TypeVar
 from factorspec_sdk.tokens import Vocabulary
 
 _MAX_KEPT = 1 << 10
+#: how more tokens than this part is kept
+_MANY = 64
 StateT = TypeVar("StateT")
 
 
@@ -31,6 +33,7 @@ class TokenBytes:
         self.sorted_bytes = [(table[i], i) for i in vocabulary.sorted_ids]
         self.longest = max((len(data) for data, _ in self.sorted_bytes), default=1)
         self._by_byte: dict[int, list[tuple[bytes, int]]] = {}
+        self._parted: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
         self._ending: dict[bytes, tuple[tuple[bytes, int], ...]] = {}
 
     @staticmethod
@@ -66,21 +69,38 @@ class TokenBytes:
         pending = [(bisect_left(table, (prefix,)), last, size, state)]
         while pending:
             at, end, depth, state = pending.pop()
-            while at < end:
-                data, token_id = table[at]
-                if len(data) == depth:
-                    if depth > size:
-                        yield data[size:], token_id
-                    at += 1
-                    continue
-                behind = bisect_left(table, (data[: depth + 1] + b"\xff" * self.longest, len(table)), at, end)
-                is_only = behind == at + 1
+            while at < end and len(table[at][0]) == depth:
+                if depth > size:
+                    yield table[at][0][size:], table[at][1]
+                at += 1
+            for first, behind in self._branches(at, end, depth):
+                data, token_id = table[first]
+                is_only = behind == first + 1
                 after = walk(state, data[depth:] if is_only else data[depth : depth + 1])
                 if after is not None and is_only:
                     yield data[size:], token_id
                 elif after is not None:
-                    pending.append((at, behind, depth + 1, after))
+                    pending.append((first, behind, depth + 1, after))
+
+    def _branches(self, at: int, end: int, depth: int) -> Sequence[tuple[int, int]]:
+        """Where tokens from ``at`` to ``end`` (exclusive) that agree up to ``depth`` part by the byte there.
+
+        Of many tokens it is kept.
+        """
+        key = (at, end, depth)
+        known = self._parted.get(key)
+        if known is None:
+            table, known = self.sorted_bytes, []
+            while at < end:
+                last = table[at][0][: depth + 1] + b"\xff" * self.longest
+                behind = bisect_left(table, (last, len(table)), at, end)
+                known.append((at, behind))
                 at = behind
+            if end - key[0] > _MANY:
+                if len(self._parted) >= _MAX_KEPT:
+                    self._parted.clear()
+                self._parted[key] = known
+        return known
 
     def ending_with(self, ending: bytes) -> Sequence[tuple[bytes, int]]:
         """What tokens that end with ``ending`` (not empty) hold before it, with their ids."""
@@ -93,6 +113,17 @@ class TokenBytes:
                 self._ending.clear()
             self._ending[ending] = found
         return found
+
+    def from_to(self, prefix: bytes, ending: bytes) -> Iterator[tuple[bytes, int]]:
+        """What tokens that begin with ``prefix`` and end with ``ending`` hold between, with their ids."""
+        pairs, size = self.ending_with(ending), len(prefix)
+        # They stand in the order of their whole bytes, so those that begin alike stand together.
+        at = bisect_left(pairs, prefix, key=lambda pair: pair[0] + ending)
+        while at < len(pairs) and (pairs[at][0] + ending).startswith(prefix):
+            data, token_id = pairs[at]
+            if len(data) >= size:
+                yield data[size:], token_id
+            at += 1
 
     def holding(self, byte: bytes) -> Sequence[tuple[bytes, int]]:
         """(bytes, id) of the tokens that hold a byte, in order."""
