@@ -4,9 +4,10 @@ Each opinion is a distribution over the allowed tokens. The mixture weighs an op
 gave to what the model took at earlier choices of the request (Bayes), so that the one that suits the request
 soon speaks alone, and none does harm for long::
 
-    even     all alike
-    lowest   the lowest token: the first digit of the least number, say
-    prompt   branches whose values stand in the prompt as the record has them (``prompt_words.py``)
+    even       all alike
+    lowest     the lowest token, likely: the first digit of the least number, say
+    least      the lowest token, nearly surely
+    prompt     branches whose values stand in the prompt as the record has them (``prompt_words.py``)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from factorspec_server.drafting.prompt_words import PromptWords
 
 Opinions = tuple[Sequence[float], ...]
 
-_SHARE_OF_LOWEST = 0.75
+_SHARES_OF_LOWEST = (0.7, 0.97)
 #: what full support is worth against none, as a logarithm
 _SUPPORT = 4.0
 #: no opinion is ever given up
@@ -29,14 +30,12 @@ def opinions(branches: Sequence[str], words: PromptWords) -> Opinions:
     """What each expert thinks of the allowed tokens, ascending.
 
     Args:
-        branches: for each token its text, what is certain behind it included where that is known.
+        branches: for each token, two at least, its text, with what is certain behind it where that is known.
         words: of the prompt.
     """
     count = len(branches)
-    even = [1.0 / count] * count
-    lowest = [(1.0 - _SHARE_OF_LOWEST) / max(1, count - 1)] * count
-    lowest[0] = _SHARE_OF_LOWEST if count > 1 else 1.0
-    return even, lowest, _supported(branches, words)
+    lowest = [[share, *[(1.0 - share) / (count - 1)] * (count - 1)] for share in _SHARES_OF_LOWEST]
+    return [1.0 / count] * count, *lowest, _supported(branches, words)
 
 
 def _supported(branches: Sequence[str], words: PromptWords) -> Sequence[float]:

@@ -25,8 +25,10 @@ from factorspec_server.drafting.text_guesses import TextGuesses
 MAX_BRANCHES = 16
 #: tokens of a branch that are read, and tokens before it
 _READ, _READ_BEFORE = 64, 24
-#: trust in the opinions before the first choice: even, lowest, prompt; of words, and of a number's digits
-_FIRST_TRUST, _FIRST_TRUST_IN_DIGITS = (0.2, 0.1, 0.7), (0.3, 0.6, 0.1)
+#: trust in the opinions before the first choice: even, lowest, least, prompt
+_FIRST_TRUST = (0.2, 0.05, 0.05, 0.7)
+#: the same, where digits of a number are chosen
+_FIRST_TRUST_IN_DIGITS = (0.2, 0.3, 0.4, 0.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,9 +53,9 @@ def test_opinions_are_distributions() -> None:
     found = opinions(['Riga", "day": 9', 'Lisbon", "day": 9', '"'], PromptWords(PROMPT))
     for opinion in found:
         assert sum(opinion) == pytest.approx(1.0)
-    even, lowest, prompt = found
+    even, lowest, least, prompt = found
     assert even == [1 / 3] * 3
-    assert lowest[0] == max(lowest)
+    assert max(even) < lowest[0] < least[0] < 1.0
     assert prompt[1] == max(prompt)
 
 
