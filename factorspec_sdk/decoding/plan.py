@@ -117,7 +117,7 @@ class Position(Protocol):
         """All of the record's tokens before this place. O(tokens) when first asked."""
 
     def run(self, token: int) -> Sequence[int] | None:
-        """What is certain behind an allowed token; None if a budget ends there. Kept."""
+        """What is certain behind an allowed token; None if a budget or the time ends there. Kept."""
 
 
 class GuessPolicy(Protocol):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from math import inf
+from time import perf_counter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Shape
@@ -46,13 +48,25 @@ MAX_ASKED = 128
 class _Place(Generic[RunT]):
     """Where the model decides, behind ``node``; see ``plan.Position``."""
 
-    __slots__ = ("_before", "_run", "_run_after", "_runs", "_tokens", "chance", "children", "node", "note")
+    __slots__ = (
+        "_before",
+        "_run",
+        "_run_after",
+        "_runs",
+        "_tokens",
+        "_until_s",
+        "chance",
+        "children",
+        "note",
+    )
 
     def __init__(
         self,
         run: RunT,
         run_after: RunAfter[RunT],
         before: Callable[[], list[int]],
+        *,
+        until_s: float,
         note: object,
         chance: float,
     ) -> None:
@@ -61,6 +75,7 @@ class _Place(Generic[RunT]):
         self._before = before
         self._tokens: list[int] | None = None
         self._runs: dict[int, RunT | None] = {}
+        self._until_s = until_s
         self.note = note
         self.chance = chance
         self.children: list[int] = []
@@ -83,13 +98,17 @@ class _Place(Generic[RunT]):
         return None if found is None else found.tokens
 
     def run_behind(self, token: int) -> RunT | None:
-        """The run behind an allowed token; None if a budget ends there."""
-        if token not in self._runs:
-            try:
-                self._runs[token] = self._run_after(self._run, self.tokens(), token)
-            except (BudgetSpent, TooLarge):  # if the model goes there all the same, the session says so
-                self._runs[token] = None
-        return self._runs[token]
+        """The run behind an allowed token; None if a budget ends there, or no time is left to find out."""
+        if token in self._runs:
+            return self._runs[token]
+        if perf_counter() > self._until_s:
+            return None
+        try:
+            run = self._run_after(self._run, self.tokens(), token)
+        except (BudgetSpent, TooLarge):  # if the model goes there all the same, the session says so
+            run = None
+        self._runs[token] = run
+        return run
 
 
 class _Branch(NamedTuple, Generic[RunT]):
@@ -105,10 +124,13 @@ class _Branch(NamedTuple, Generic[RunT]):
 class _Planner(Generic[RunT]):
     """A plan in the making: nodes in the order in which they are worth running."""
 
-    def __init__(self, written: Sequence[int], run_after: RunAfter[RunT], guesses: GuessPolicy) -> None:
+    def __init__(
+        self, written: Sequence[int], run_after: RunAfter[RunT], guesses: GuessPolicy, until_s: float
+    ) -> None:
         self._written = written
         self._run_after = run_after
         self._guesses = guesses
+        self._until_s = until_s
         self._found: list[_Branch[RunT]] = []
         self._order = 0
         self._asked = 0
@@ -148,9 +170,16 @@ class _Planner(Generic[RunT]):
         if run.complete:
             return
         node = len(self.tokens) - 1
-        place = _Place(run, self._run_after, lambda: self._before(node), note, chance)
+        place = _Place(
+            run,
+            self._run_after,
+            lambda: self._before(node),
+            until_s=self._until_s,
+            note=note,
+            chance=chance,
+        )
         self.places.append((node, place))
-        if may_guess and self._asked < MAX_ASKED:
+        if may_guess and self._asked < MAX_ASKED and perf_counter() <= self._until_s:
             self._asked += 1
             self._guess(place, node)
 
@@ -170,7 +199,7 @@ class _Planner(Generic[RunT]):
             node = self.parents[node]
         return [*self._written, *reversed(path)]
 
-    def plan(self, size: int, *, complete: bool) -> Plan:
+    def plan(self, size: int) -> Plan:
         """The first ``size`` nodes."""
         choices = [
             Choice(node, place.allowed, place.free, tuple(c for c in place.children if c < size))
@@ -182,9 +211,17 @@ class _Planner(Generic[RunT]):
             parents=tuple(self.parents[:size]),
             certain=tuple(self.certain[:size]),
             choices=tuple(sorted(choices, key=lambda choice: choice.node)),
-            complete=complete,
+            complete=False,
             kinds=tuple(self.kinds[:size]),
         )
+
+
+class PlanSize(NamedTuple):
+    """What bounds a plan; see ``Session.plan``."""
+
+    width: int | None = None
+    shape: Shape | None = None
+    until_s: float = inf
 
 
 def certain_plan(run: Stretch, offset: int, width: int | None) -> Plan:
@@ -210,9 +247,7 @@ def guessed_plan(
     written: Sequence[int],
     run_after: RunAfter[RunT],
     guesses: GuessPolicy,
-    *,
-    width: int | None = None,
-    shape: Shape | None = None,
+    size: PlanSize,
 ) -> Plan:
     """The certain run and what is guessed behind it.
 
@@ -221,19 +256,19 @@ def guessed_plan(
         written: all tokens that are written.
         run_after: makes the runs of branches.
         guesses: what to draft where the model decides.
-        width: most tokens, at most ``MAX_DRAFTED`` of them guessed or behind a guess.
-        shape: cuts what the width has room for.
+        size: what bounds the plan; at most ``MAX_DRAFTED`` tokens are guessed or behind a guess.
     """
     run, offset = trunk
+    width, shape, until_s = size
     tokens = run.tokens[offset:]
     if run.complete or (width is not None and len(tokens) >= width):
         return certain_plan(run, offset, width)
-    planner = _Planner(written, run_after, guesses)
+    planner = _Planner(written, run_after, guesses, until_s)
     planner.add(-1, tokens, [True] * len(tokens), None, 1.0)
     planner.end(run, None, 1.0, may_guess=True)
     most = len(tokens) + MAX_DRAFTED
     planner.grow(most if width is None else min(width, most))
-    size = len(planner.tokens) if width is None else min(width, len(planner.tokens))
+    kept = len(planner.tokens) if width is None else min(width, len(planner.tokens))
     if shape is not None:
-        size = max(len(tokens), min(size, shape(planner.chances[:size])))
-    return planner.plan(size, complete=False)
+        kept = max(len(tokens), min(kept, shape(planner.chances[:kept])))
+    return planner.plan(kept)

@@ -20,13 +20,14 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import partial
 from itertools import takewhile
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import NARROWED
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.plan import GuessPolicy, Plan, Shape
-from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
+from factorspec_sdk.decoding.planning import PlanSize, certain_plan, guessed_plan
 from factorspec_sdk.decoding.report import Report
 from factorspec_sdk.decoding.runs import Run, run_in_text
 from factorspec_sdk.decoding.trail import Trail
@@ -149,7 +150,12 @@ class Session:
         return allowed
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         """The tokens to run next. Does not change the session.
 
@@ -157,13 +163,15 @@ class Session:
             width: most tokens, certain ones included; a certain run that is longer is cut. None: any number.
             guesses: drafts tokens where the model decides; None: no guesses.
             shape: decides how many of the guessed ones are worth running; None: as many as there is room for.
+            until_s: moment of ``time.perf_counter`` after which no branch is worked out any more.
         """
         if guesses is None:
             return self._certain_plan(width)
         step = self._step
         trunk = (self._current_run(), self._offset) if step is None else (run_in_text(step), 0)
         run_after = partial(Session._run_after, self._aside())
-        return guessed_plan(trunk, self._tokens, run_after, guesses, width=width, shape=shape)
+        size = PlanSize(width, shape, until_s)
+        return guessed_plan(trunk, self._tokens, run_after, guesses, size)
 
     def commit(self, token_ids: Iterable[int]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.

@@ -191,3 +191,21 @@ def test_a_branch_where_a_budget_ends_is_not_drafted(canonical: Canonical) -> No
             with pytest.raises(BudgetSpent):
                 session.plan(40, every)
     assert spent
+
+
+def test_no_branch_is_worked_out_when_the_time_is_over(canonical: Canonical) -> None:
+    asked: list[Sequence[int] | None] = []
+
+    def every(position: Position, /) -> Sequence[Guess]:
+        ids = position.allowed.ids().tolist()
+        asked.append(position.run(ids[0]))
+        return [Guess(token, 0.1) for token in ids]
+
+    for decoder in decoders(canonical, 6):
+        session = decoder.session()
+        session.commit(session.plan().tokens)
+        assert session.plan(40, every).tokens
+        assert asked.pop() is not None
+        asked.clear()
+        assert session.plan(40, every, until_s=0.0) == session.plan(40)
+        assert not asked

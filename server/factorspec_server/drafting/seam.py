@@ -7,6 +7,7 @@ chat, a syntax mask or a test's toy runs through the same loop as a record under
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +53,12 @@ class Session(Protocol):
         """``open`` while tokens are missing, then ``complete`` or ``refused``."""
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         """The tokens to run next. Does not change what is written.
 
@@ -60,6 +66,7 @@ class Session(Protocol):
             width: most tokens, certain ones included; None leaves it to the session.
             guesses: proposes tokens at choice points; None plans certain tokens only.
             shape: decides how many of the guessed ones are worth running; None keeps all.
+            until_s: moment of ``time.perf_counter`` after which no branch is worked out any more.
         """
 
     def commit(self, token_ids: Sequence[int], /) -> object:

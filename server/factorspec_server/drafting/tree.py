@@ -79,22 +79,19 @@ class Tree:
         self._trust_in_digits = Trust(_FIRST_TRUST_IN_DIGITS)
         self._asked: list[_Asked] = []
         self._has_learnt = False
-        self._deadline_s = inf
 
     def plan(self, session: Session) -> Plan:
         """The certain run and, behind it, what is worth drafting."""
         options = self.options
         self._has_learnt = False
-        self._deadline_s = inf if options.patience_s is None else perf_counter() + options.patience_s
+        until_s = inf if options.patience_s is None else perf_counter() + options.patience_s
         shape = None if options.cost is None else partial(best_size, cost=options.cost)
-        return session.plan(width=options.width, guesses=self._guesses, shape=shape)
+        return session.plan(options.width, self._guesses, shape, until_s=until_s)
 
     def _guesses(self, position: Position) -> Sequence[Guess]:
         if not self._has_learnt:
             self._learn(position.tokens())
             self._has_learnt = True
-        if perf_counter() > self._deadline_s:
-            return ()
         if position.free or position.allowed.count > MAX_BRANCHES:
             guesses = self._of_text(position)
         else:

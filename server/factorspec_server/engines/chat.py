@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
@@ -95,7 +96,12 @@ class ChatSession:
         return "complete" if self._ended or self._stream.stopped else "open"
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         """One choice among all tokens; there is nothing to draft."""
         return self._plan

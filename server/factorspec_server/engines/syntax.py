@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,12 @@ class SyntaxSession:
         return self._vocabulary.decode(self._tokens, errors="replace")
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         """One choice among the tokens that the grammar allows next. Does not change the session."""
         self._row.fill(-1)  # XGrammar leaves the row alone where all tokens are allowed

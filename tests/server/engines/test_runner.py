@@ -1,6 +1,7 @@
 """The runner: batches equal single runs, errors and cancellations stay with their request."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,12 @@ class StalledSession(ToySession):
     """Plans nothing."""
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         return Plan((), (), (), (), complete=False, kinds=())
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
-from factorspec_sdk.decoding.planning import certain_plan, guessed_plan
+from factorspec_sdk.decoding.planning import PlanSize, certain_plan, guessed_plan
 from factorspec_server.drafting.seam import Allowed, Guess, GuessPolicy, Plan, Position, SessionState, Shape
 
 
@@ -50,7 +51,12 @@ class ToySession:
         return ToyRun(at[len(prefix) :], Allowed.of(allowed))
 
     def plan(
-        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+        self,
+        width: int | None = None,
+        guesses: GuessPolicy | None = None,
+        shape: Shape | None = None,
+        *,
+        until_s: float = inf,
     ) -> Plan:
         def run_after(run: ToyRun, tokens: Sequence[int], token: int) -> ToyRun:
             return self._run((*tokens, token))
@@ -58,7 +64,7 @@ class ToySession:
         run = self._run(self.written)
         if guesses is None:
             return certain_plan(run, 0, width)
-        return guessed_plan((run, 0), self.written, run_after, guesses, width=width, shape=shape)
+        return guessed_plan((run, 0), self.written, run_after, guesses, PlanSize(width, shape, until_s))
 
     def commit(self, token_ids: Sequence[int]) -> None:
         for token_id in token_ids:
