@@ -32,13 +32,15 @@ _OTHER_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """A token that is looked for in the text before anything else."""
+    """A token that is looked for in the text before anything else.
+
+    No text of a record holds one (``Escaper``), so it does not matter that some take white space beside them
+    (``lstrip``, ``rstrip``) or are no token inside a word (``single_word``).
+    """
 
     id: int
     content: str
     special: bool
-    strips: bool
-    single_word: bool
     normalized: bool
 
 
@@ -131,8 +133,6 @@ def _added_token(entry: Mapping[str, Any]) -> AddedToken:
         id=entry["id"],
         content=entry["content"],
         special=bool(entry.get("special")),
-        strips=bool(entry.get("lstrip") or entry.get("rstrip")),
-        single_word=bool(entry.get("single_word")),
         normalized=bool(entry.get("normalized")),
     )
 
@@ -182,8 +182,6 @@ def _added_problems(definition: Definition) -> list[Problem]:
     problems = []
     for token in definition.added:
         place, content = f"added_tokens[{token.id}]", repr(token.content)
-        if token.strips or token.single_word:
-            problems.append(Problem(place, "lstrip, rstrip and single_word are not supported", content))
         if definition.marks is not None and token.normalized and MARK in token.content.replace(" ", MARK):
             problems.append(
                 Problem(place, "a normalised added token must hold neither space nor mark", content)

@@ -19,7 +19,7 @@ does.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -90,7 +90,7 @@ class Vocabulary:
         self.end_ids = tuple(end_ids)
         self.lead = self._lead(self.definition.marks, leading_mark)
         self._inside = tokenizer_inside(tokenizer, self.definition.marks)
-        self.added = AddedTexts(token.content for token in self.definition.added)
+        self.added = AddedTexts(self._added_texts())
         self.added_ids = frozenset(token.id for token in self.definition.added)
         self.special_ids = frozenset(token.id for token in self.definition.added if token.special)
         self._bytes = list(prepared.table)
@@ -306,6 +306,13 @@ class Vocabulary:
             return False  # it would be read as a space
         data = character.encode()
         return self._missing_bytes.isdisjoint(data) or self.token_id(data) is not None
+
+    def _added_texts(self) -> Iterator[str]:
+        """What is looked for in a text: contents, and what the normaliser makes of them if it comes first."""
+        for token in self.definition.added:
+            yield token.content
+            if token.normalized and self.definition.marks is None:
+                yield self._normalize(token.content) or token.content
 
     def _normalize(self, text: str) -> str:
         """What the normaliser makes of a text, marks apart."""

@@ -137,15 +137,6 @@ def test_an_added_token_that_json_needs_is_refused(content: str) -> None:
             Vocabulary.from_tokenizer(tokenizer)
 
 
-def test_an_added_token_that_strips_is_refused() -> None:
-    from tokenizers import AddedToken
-
-    tokenizer = tricky_tokenizer()
-    tokenizer.add_tokens([AddedToken("<mask>", lstrip=True)])
-    with pytest.raises(EngineError, match="lstrip"):
-        Vocabulary.from_tokenizer(tokenizer)
-
-
 def test_widths_and_end_ids_must_fit() -> None:
     with pytest.raises(EngineError, match="smaller than"):
         Vocabulary.from_tokenizer(tricky_tokenizer(), 10)
