@@ -24,6 +24,9 @@ Place = frozenset[int]
 _LAST = 0x10FFFF
 _ASCII = 0x80
 _MAX_STEPS = 1 << 14
+# Measured, in bytes.
+_REST_BYTES = 500
+_STEP_BYTES = 300
 
 
 class Ways:
@@ -41,10 +44,15 @@ class Ways:
         self.start: Place = frozenset((self._rest((Name("root"),), 0),))
 
     @staticmethod
-    @lru_cache(maxsize=64)
+    @lru_cache(maxsize=8)
     def of(grammar: str) -> Ways:
         """The ways of a grammar, made once."""
         return Ways(grammar)
+
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that rests and steps take, in bytes."""
+        return _REST_BYTES * len(self._rests) + _STEP_BYTES * len(self._steps)
 
     def after(self, place: Place, text: str) -> Place:
         """The place after some text that the grammar takes there."""

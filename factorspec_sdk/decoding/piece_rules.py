@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -15,13 +15,16 @@ from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.tokens.memo import ID_BYTES, Memo
 
 #: bytes of the longest escape of a character (a pair of surrogates)
 _LONGEST_CHARACTER = 12
 _MAX_KEPT = 512
+_MAX_KEPT_BYTES = 1 << 22
+_KEY_BYTES = 300
 #: so many ways to go on are all tried for a short text; of more, one for each number of characters
 _FEW = 64
-KeyT = TypeVar("KeyT")
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class PieceState(NamedTuple):
@@ -42,8 +45,12 @@ class PieceRules(TextRules):
         self._row_words = vocabulary.row_words
         self._least = least
         self._most = most
-        self._going: dict[PieceState, tuple[int, ...]] = {}
-        self._closing: dict[tuple[PieceState, bytes], tuple[int, ...]] = {}
+        self._going: Memo[PieceState, tuple[int, ...]] = Memo(
+            max_entries=_MAX_KEPT, max_bytes=_MAX_KEPT_BYTES
+        )
+        self._closing: Memo[tuple[PieceState, bytes], tuple[int, ...]] = Memo(
+            max_entries=_MAX_KEPT, max_bytes=_MAX_KEPT_BYTES
+        )
 
     @staticmethod
     def of(vocabulary: Vocabulary, sources: tuple[str, ...], least: int, most: int) -> PieceRules:
@@ -155,19 +162,16 @@ class PieceRules(TextRules):
         return packed(np.array(ids, dtype=np.int32), self._row_words)
 
 
-def _keep(memo: dict[KeyT, tuple[int, ...]], key: KeyT, ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Remember an answer; all is forgotten where there are too many."""
-    if len(memo) >= _MAX_KEPT:
-        memo.clear()
-    memo[key] = ids
-    return ids
+def _keep(memo: Memo[KeyT, tuple[int, ...]], key: KeyT, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Remember an answer."""
+    return memo.keep(key, ids, _KEY_BYTES + ID_BYTES * len(ids))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _sorted_by_rest(tokens: TokenBytes, ending: bytes) -> tuple[tuple[bytes, int], ...]:
     return tuple(sorted(tokens.ending_with(ending)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _rules(vocabulary: Vocabulary, sources: tuple[str, ...], least: int, most: int) -> PieceRules:
     return PieceRules(vocabulary, sources, least, most)

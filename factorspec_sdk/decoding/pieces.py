@@ -27,7 +27,7 @@ from factorspec_sdk.fields.text import json_text
 _BETWEEN = 0xFF
 _MAX_KEPT = 1024
 #: offsets kept in memory, over all pieces of one source
-_MAX_PLACES = 1 << 20
+_MAX_PLACES = 1 << 19
 Places = NDArray[np.int64]
 Table = Sequence[tuple[bytes, int]]
 
@@ -142,6 +142,6 @@ def _after(prefix: bytes) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _pieces(sources: tuple[str, ...], least: int) -> Pieces:
     return Pieces(sources, least)

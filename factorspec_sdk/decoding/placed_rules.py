@@ -53,6 +53,11 @@ _MAX_DENSE = 64
 _MAX_MEMO = 4096
 _ASCII = 0x80
 _NOTHING = -1
+#: steps that all states remember together
+_MAX_STEPS = 1 << 17
+# Measured, in bytes.
+_STEP_BYTES = 150
+_STATE_BYTES = 1000
 #: rows with no more words than this are kept as ids
 _FEW_WORDS = 64
 _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
@@ -94,6 +99,7 @@ class PlacedRules(GrammarRules):
         super().__init__(spec, vocabulary, grammar)
         self._ways = ways
         self._num_dense = 0
+        self._num_steps = 0
         self._states: dict[tuple[Place, bytes, int], PlacedState] = {}
         assert self._start.matcher is not None
         place = ways.start if self._in_value else ways.after(ways.start, '"')
@@ -116,6 +122,7 @@ class PlacedRules(GrammarRules):
         if len(state.walks) >= _MAX_MEMO:
             state.walks.clear()
         after = state.walks[data] = self._walk(state, data)
+        self._count_step()
         return after
 
     def _walk(self, state: PlacedState, data: bytes) -> PlacedState | None:
@@ -163,7 +170,21 @@ class PlacedRules(GrammarRules):
         if len(state.afters) >= _MAX_MEMO:
             state.afters.clear()
         state.afters[token] = after
+        self._count_step()
         return after
+
+    def _count_step(self) -> None:
+        """Forget the states where they remember too many steps together."""
+        self._num_steps += 1
+        if self._num_steps > _MAX_STEPS:
+            self._states.clear()
+            self._num_steps = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """About the memory that the rules take now, in bytes."""
+        steps = _STEP_BYTES * self._num_steps + _STATE_BYTES * len(self._states)
+        return super().num_bytes + self._ways.num_bytes + steps
 
     def complete(self, state: object) -> bool:
         """True if the text may end here."""

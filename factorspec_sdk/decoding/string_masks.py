@@ -30,8 +30,12 @@ from factorspec_sdk.decoding.json_strings import (
 from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.tokens.memo import ENTRY_BYTES, ID_BYTES, Memo, text_bytes
 
 _MAX_ROWS = 512
+_MAX_BYTES = 1 << 24
+#: a tuple and two numbers
+_PAIR_BYTES = 100
 _MAX_ALLOWED = 256
 
 #: how ``codes`` are made up; a code is unlike any of a token that stays inside
@@ -79,9 +83,15 @@ class StringMasks:
         self._may_split = all(bytes([byte]) in single for byte in range(0x80, 0xC0))
         self._modes: dict[int, _Walked] = {}
         self._rows: dict[tuple[int, int, int, int], Row] = {}
-        self._allowed: dict[tuple[int, int, int, tuple[bytes, ...]], Allowed] = {}
-        self._closing_by_begun: dict[tuple[int, bytes], dict[int, list[int]]] = {}
-        self._closing: dict[tuple[int, bytes], tuple[tuple[int, int], ...]] = {}
+        self._allowed: Memo[tuple[int, int, int, tuple[bytes, ...]], Allowed] = Memo(
+            max_entries=_MAX_ALLOWED, max_bytes=_MAX_BYTES
+        )
+        self._closing_by_begun: Memo[tuple[int, bytes], dict[int, list[int]]] = Memo(
+            max_entries=_MAX_ROWS, max_bytes=_MAX_BYTES
+        )
+        self._closing: Memo[tuple[int, bytes], tuple[tuple[int, int], ...]] = Memo(
+            max_entries=_MAX_ROWS, max_bytes=_MAX_BYTES
+        )
 
     @staticmethod
     def of(vocabulary: Vocabulary, *, in_value: bool = False) -> StringMasks:
@@ -140,9 +150,7 @@ class StringMasks:
                 pairs = self.closing(mode, ending)
                 fits[[token_id for token_id, begun in pairs if least_begun <= begun <= most]] = True
             known = Allowed.from_row(_packed(fits, self._row_words))
-            if len(self._allowed) >= _MAX_ALLOWED:
-                self._allowed.clear()
-            self._allowed[key] = known
+            self._allowed.keep(key, known, 8 * self._row_words + text_bytes(*endings))
         return known
 
     def may_end_in(self, mode: int) -> bool:
@@ -159,9 +167,7 @@ class StringMasks:
                 state = walk(StringState(mode), data)
                 if state is not None and state.mode == PLAIN:
                     made.append((token_id, state.length))
-            if len(self._closing) >= _MAX_ROWS:
-                self._closing.clear()
-            found = self._closing[key] = tuple(made)
+            found = self._closing.keep(key, tuple(made), text_bytes(ending) + _PAIR_BYTES * len(made))
         return found
 
     def closing_with(self, mode: int, ending: bytes, begun: int) -> Sequence[int]:
@@ -172,9 +178,8 @@ class StringMasks:
             found = {}
             for token_id, number in self.closing(mode, ending):
                 found.setdefault(number, []).append(token_id)
-            if len(self._closing_by_begun) >= _MAX_ROWS:
-                self._closing_by_begun.clear()
-            self._closing_by_begun[key] = found
+            size = text_bytes(ending) + ENTRY_BYTES * len(found) + ID_BYTES * sum(map(len, found.values()))
+            self._closing_by_begun.keep(key, found, size)
         return found.get(begun, ())
 
     @cached_property

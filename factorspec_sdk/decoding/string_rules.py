@@ -13,7 +13,7 @@ from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 
-_MAX_KNOWN = 64
+_MAX_KNOWN = 16
 
 
 class StringRules(TextRules):
@@ -144,6 +144,6 @@ class StringRules(TextRules):
         return None if self._most is None else self._most - state.length
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _rules(vocabulary: Vocabulary, least: int, most: int | None) -> StringRules:
     return StringRules(vocabulary, least, most)

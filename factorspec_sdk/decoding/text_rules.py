@@ -12,9 +12,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from factorspec_sdk.decoding.token_bytes import TokenBytes
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.tokens.memo import ID_BYTES, Memo, text_bytes
 
 TextState = Hashable
 _MAX_FIRST = 256
+_MAX_FIRST_BYTES = 1 << 23
 
 
 class TextRules(ABC):
@@ -26,7 +28,9 @@ class TextRules(ABC):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokens = TokenBytes.of(vocabulary)
-        self._first: dict[tuple[bytes, tuple[bytes, ...]], frozenset[int]] = {}
+        self._first: Memo[tuple[bytes, tuple[bytes, ...]], frozenset[int]] = Memo(
+            max_entries=_MAX_FIRST, max_bytes=_MAX_FIRST_BYTES
+        )
 
     @abstractmethod
     def start(self) -> TextState:
@@ -97,9 +101,7 @@ class TextRules(ABC):
             begun = self._tokens.spelled_on(prefix, self.start(), self.walk)
             going_on = (token_id for data, token_id in begun if self.may_go_on(self.start(), data))
             known = frozenset((*going_on, *self._closing_at_once(prefix, endings)))
-            if len(self._first) >= _MAX_FIRST:
-                self._first.clear()
-            self._first[key] = known
+            self._first.keep(key, known, text_bytes(prefix, *endings) + 2 * ID_BYTES * len(known))
         return known
 
     def _closing_at_once(self, prefix: bytes, endings: Sequence[bytes]) -> Iterator[int]:

@@ -8,10 +8,14 @@ from functools import lru_cache
 from typing import TypeVar
 
 from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens.memo import Memo, text_bytes
 
 _MAX_KEPT = 1 << 10
 #: how more tokens than this part is kept
 _MANY = 64
+_MAX_KEPT_BYTES = 1 << 25
+#: a tuple, the bytes in it and a number
+_PAIR_BYTES = 150
 StateT = TypeVar("StateT")
 
 
@@ -34,7 +38,9 @@ class TokenBytes:
         self.longest = max((len(data) for data, _ in self.sorted_bytes), default=1)
         self._by_byte: dict[int, list[tuple[bytes, int]]] = {}
         self._parted: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
-        self._ending: dict[bytes, tuple[tuple[bytes, int], ...]] = {}
+        self._ending: Memo[bytes, tuple[tuple[bytes, int], ...]] = Memo(
+            max_entries=_MAX_KEPT, max_bytes=_MAX_KEPT_BYTES
+        )
 
     @staticmethod
     def of(vocabulary: Vocabulary) -> TokenBytes:
@@ -109,9 +115,7 @@ class TokenBytes:
             size = len(ending)
             pairs = self._holding(ending[0])
             found = tuple((data[:-size], token_id) for data, token_id in pairs if data.endswith(ending))
-            if len(self._ending) >= _MAX_KEPT:
-                self._ending.clear()
-            self._ending[ending] = found
+            self._ending.keep(ending, found, text_bytes(ending) + _PAIR_BYTES * len(found))
         return found
 
     def from_to(self, prefix: bytes, ending: bytes) -> Iterator[tuple[bytes, int]]:

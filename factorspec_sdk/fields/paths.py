@@ -24,6 +24,7 @@ class Every(Enum):
 EVERY = Every.ITEM
 Segment = str | int | Every
 
+_LONGEST_KEPT = 256
 _NAME = re.compile(r"[^\W\d]\w*")
 _SEGMENT = re.compile(
     r"""\.(?P<name>[^\W\d]\w*)|\[(?P<index>-?\d{1,9})\]|\[(?P<every>\*)\]"""
@@ -65,13 +66,21 @@ class FieldPath:
         return FieldPath(prefix.root, prefix.segments + self.segments)
 
 
-@lru_cache(maxsize=4096)
 def parse_path(text: str, roots: tuple[str, ...] = ("$",)) -> FieldPath:
-    """Read a path; without a known root in front it is relative to ``$``.
+    """Read a path; without a known root in front it is relative to ``$``. Kept, but for very long ones.
 
     Raises:
         PathSyntaxError: naming the text and the position.
     """
+    return _kept_path(text, roots) if len(text) <= _LONGEST_KEPT else _read_path(text, roots)
+
+
+@lru_cache(maxsize=4096)
+def _kept_path(text: str, roots: tuple[str, ...]) -> FieldPath:
+    return _read_path(text, roots)
+
+
+def _read_path(text: str, roots: tuple[str, ...]) -> FieldPath:
     root, rest = "$", text
     if text.startswith("$"):
         rest = text[1:]

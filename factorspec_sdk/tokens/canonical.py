@@ -14,14 +14,18 @@ from functools import cached_property
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.families import UNKNOWN
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
+from factorspec_sdk.tokens.memo import ID_BYTES, Memo, text_bytes
 from factorspec_sdk.tokens.merged_digits import MergedDigits
 from factorspec_sdk.tokens.self_check import check
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
 _MAX_WORDS = 1 << 16
+_MAX_WORD_BYTES = 1 << 25
 _LONGEST_WORD = 128
 _MAX_TAILS = 1 << 12
-_LONGEST_KEPT_TAIL = 256
+_MAX_TAIL_BYTES = 1 << 22
+_MAX_LITERALS = 1 << 14
+_MAX_LITERAL_BYTES = 1 << 24
 # Longer open pre-tokens are held back whole: `stable` looks at every position in them.
 _LONGEST_TAIL = 64
 
@@ -42,11 +46,13 @@ class Canonical:
         """Raises ``EngineError`` if the vocabulary fails its self-check."""
         self.vocabulary = vocabulary
         self.cuts = Cuts(vocabulary)
-        self.literal_ends: dict[Continuation, LiteralEnd | None] = {}
+        self.literal_ends: Memo[Continuation, LiteralEnd | None] = Memo(
+            max_entries=_MAX_LITERALS, max_bytes=_MAX_LITERAL_BYTES
+        )
         self.digit_groups: dict[tuple[str, int], frozenset[int]] = {}
         self._model = vocabulary.tokenizer.model
-        self._words: dict[str, tuple[int, ...]] = {}
-        self._tails: dict[str, tuple[int, ...]] = {}
+        self._words: Memo[str, tuple[int, ...]] = Memo(max_entries=_MAX_WORDS, max_bytes=_MAX_WORD_BYTES)
+        self._tails: Memo[str, tuple[int, ...]] = Memo(max_entries=_MAX_TAILS, max_bytes=_MAX_TAIL_BYTES)
         self._spelled = vocabulary.definition.spelling.spelled
         family = self.cuts.family
         self._split = None if family is None else family.split
@@ -85,11 +91,8 @@ class Canonical:
         """
         known = self._tails.get(tail)
         if known is None:
-            if len(self._tails) >= _MAX_TAILS:
-                self._tails.clear()
             known = self._stable(tail)
-            if len(tail) <= _LONGEST_KEPT_TAIL:
-                self._tails[tail] = known
+            self._tails.keep(tail, known, text_bytes(tail) + ID_BYTES * len(known))
         return known
 
     def tail(self, text: str, following: str | None = None) -> str:
@@ -157,9 +160,7 @@ class Canonical:
     def _encode_word(self, word: str) -> tuple[int, ...]:
         ids = self._bpe(word.encode())
         if len(word) <= _LONGEST_WORD:
-            if len(self._words) >= _MAX_WORDS:
-                self._words.clear()
-            self._words[word] = ids
+            self._words.keep(word, ids, text_bytes(word) + ID_BYTES * len(ids))
         return ids
 
     def _bpe(self, data: bytes) -> tuple[int, ...]:

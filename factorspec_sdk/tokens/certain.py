@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
-
-_MAX_LITERALS = 1 << 14
+from factorspec_sdk.tokens.memo import ID_BYTES, text_bytes
 
 
 def certain(canonical: Canonical, held: Held, text: str, after: Continuation) -> tuple[tuple[int, ...], Held]:
@@ -62,13 +61,11 @@ def _literal_end(canonical: Canonical, after: Continuation) -> LiteralEnd | None
     memo = canonical.literal_ends
     if after in memo:
         return memo[after]
-    if len(memo) >= _MAX_LITERALS:
-        memo.clear()
     end = None
     cuts = canonical.cuts
     cut = cuts.first_cut_at_or_after(after.literal, 1) if cuts.is_local else None
     if cut is not None:
         rest = Continuation(after.literal[cut:], after.following, after.final)
         end = LiteralEnd(after.literal[:cut], *certain_by_last_cut(canonical, NOTHING_HELD, "", rest))
-    memo[after] = end
-    return end
+    tokens = 0 if end is None else len(end.tokens)
+    return memo.keep(after, end, 2 * text_bytes(after.literal, after.following) + ID_BYTES * tokens)

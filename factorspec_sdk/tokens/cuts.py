@@ -30,9 +30,11 @@ from __future__ import annotations
 from factorspec_sdk.tokens.characters import CharacterClass, StandIns
 from factorspec_sdk.tokens.families import Family, recognise
 from factorspec_sdk.tokens.marks import MARK
+from factorspec_sdk.tokens.memo import Memo, text_bytes
 from factorspec_sdk.tokens.vocabulary import Vocabulary
 
 _MAX_PAIRS = 1 << 16
+_MAX_END_BYTES = 1 << 23
 _DIGITS = "0123456789"
 
 
@@ -60,7 +62,7 @@ class Cuts:
         self.num_digits = self._find_num_digits()
         self._added = vocabulary.added
         self._pairs: dict[str, bool] = {}
-        self._ends: dict[tuple[str, str], bool] = {}
+        self._ends: Memo[tuple[str, str], bool] = Memo(max_entries=_MAX_PAIRS, max_bytes=_MAX_END_BYTES)
 
     @property
     def is_local(self) -> bool:
@@ -136,9 +138,8 @@ class Cuts:
         key = (left, following)
         known = self._ends.get(key)
         if known is None:
-            if len(self._ends) >= _MAX_PAIRS:
-                self._ends.clear()
-            known = self._ends[key] = all(self.between(left, right) for right in following)
+            known = all(self.between(left, right) for right in following)
+            self._ends.keep(key, known, text_bytes(left, following))
         return known
 
     def _find_num_digits(self) -> int | None:

@@ -17,7 +17,7 @@ from factorspec_sdk.tokens.digit_walk import DigitWalk, Leads, NumberState, Step
 from factorspec_sdk.tokens.held import NOTHING_HELD, Held
 from factorspec_sdk.tokens.numbers import digit_strings
 
-_MAX_KNOWN = 1 << 14
+_MAX_KNOWN = 1 << 12
 _RUNS = re.compile(r"[0-9]+|[^0-9]+")
 
 

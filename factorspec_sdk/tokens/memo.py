@@ -1,8 +1,30 @@
 """Answers kept by content, bounded by number and by bytes.
 
-Every cache of the token and decoding layers whose keys or answers come from requests is one of these, so that
-no variety of requests (100,000 texts, a text of 100,000 characters) makes a process grow without end. When a
-memo is full, all is forgotten: that costs making answers again, and needs no order of use.
+Caches of the token and decoding layers whose keys or answers come from requests are memos, so that no variety
+of requests (100,000 texts, one of 100,000 characters) makes a process grow without end. When a memo is full,
+all is forgotten: that costs making answers again, and needs no order of use. What is kept, and its bounds::
+
+    for a vocabulary                        entries       bytes
+    Canonical: words, tails, literals       65,536 …      32, 4, 16 MiB
+    Cuts: pairs of characters, ends         65,536 each   10, 8 MiB
+    TokenBytes: tokens by ending            1,024         32 MiB
+    StringMasks (2): rows, masks, closings  512 each      10, 16, 16, 16 MiB
+    StringRules (64): masks                 16 each       20 MiB in all
+    PieceRules (32): going on, closing      512 each      4 MiB each
+    TextRules: tokens that open a text      256 each      8 MiB each
+    GrammarRules                            64            64 MiB with XGrammar's grammars
+    PlacedRules: states, their steps        1,024, 131,072
+    XGrammar's own cache                                  64 MiB
+
+    for a spec, counted by ``Decoder.num_bytes`` (the server's cache of specs is bounded by it)
+    Opener: rows, tables                    131,072 rows  60, 64 MiB
+    RunTree                                               as the decoder is told, 1 MiB
+    Layout, Bounds, Holes                   as large as the program
+    FactorGraph: residuals                  100,000, or twice those of compiling
+
+    for the server
+    SpecCache                               256 specs     512 MiB (``Budgets``)
+    hashes of documents' texts              4 a spec
 """
 
 from __future__ import annotations
@@ -51,11 +73,15 @@ class Memo(dict[KeyT, ValueT]):
         with self._lock:
             if len(self) >= self._max_entries or self.num_bytes + size > self._max_bytes:
                 self.clear()
-                self.num_bytes = 0
             if key not in self:
                 self.num_bytes += size
             self[key] = value
         return value
+
+    def clear(self) -> None:
+        """Forget all."""
+        super().clear()
+        self.num_bytes = 0
 
 
 def text_bytes(*texts: str | bytes) -> int:

@@ -74,7 +74,7 @@ Expression = Chars | Anchor | Cat | Alt | Repeat
 _ANY_TEXT = Repeat(Chars(CHARACTERS), 0, None)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def search(pattern: str) -> Automaton:
     """The texts in which the pattern is found.
 
