@@ -27,7 +27,7 @@ class Real:
 
 REAL: Mapping[str, Real] = {
     "qwen3": Real(("<|im_end|>", "<|endoftext|>"), 151_936),
-    "llama3_1": Real(("<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"), 128_256),
+    "llama3_1": Real(("<|end_of_text|>", "<|eot_id|>"), 128_256),
     "gpt2": Real(("<|endoftext|>",)),
     "gpt4o": Real(("<|endoftext|>",), 200_064),
     "deepseek_v3": Real(("<｜end▁of▁sentence｜>",), 129_280),
@@ -62,7 +62,8 @@ def vocabulary(name: str) -> Vocabulary:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder() / name / "tokenizer.json"))
-    ends = [found for token in real.end_tokens if (found := tokenizer.token_to_id(token)) is not None]
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    ends = [ids[token] for token in real.end_tokens]
     return Vocabulary.from_tokenizer(tokenizer, real.logit_width, ends, name=name)
 
 

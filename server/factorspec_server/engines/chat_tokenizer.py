@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 from factorspec_server.engines.errors import ModelUnsupported
@@ -26,10 +27,10 @@ class ChatTokenizer:
         self.end_ids = tuple(end_ids)
         self._tokenizer = tokenizer
 
-    @property
+    @cached_property
     def num_tokens(self) -> int:
-        """Ids that the tokenizer knows, added tokens included: 0 to ``num_tokens`` - 1."""
-        return int(self.backend.get_vocab_size(with_added_tokens=True))
+        """One more than the largest id, added tokens included; below it some may have no token (gpt-4o)."""
+        return 1 + max(cast("dict[str, int]", self.backend.get_vocab(with_added_tokens=True)).values())
 
     @property
     def has_template(self) -> bool:

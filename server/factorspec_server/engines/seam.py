@@ -78,7 +78,7 @@ class Model(Protocol):
 
     @property
     def num_tokens(self) -> int:
-        """Ids that the tokenizer knows: 0 to ``num_tokens`` - 1; columns beyond them are never chosen."""
+        """Ids of the tokenizer are 0 to ``num_tokens`` - 1; columns beyond them are never chosen."""
 
     @property
     def max_positions(self) -> int:

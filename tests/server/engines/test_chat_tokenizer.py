@@ -8,6 +8,8 @@ import pytest
 
 from factorspec_sdk.testing import sentencepiece_like_tokenizer, vocabulary_like
 from factorspec_sdk.testing.tokenizers import END
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens.families import GPT2
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.http import served_model
 
@@ -65,3 +67,15 @@ def test_records_begin_as_the_template_lets_answers_begin(
         assert ids == vocabulary.encode(RECORD)
     else:
         assert template in (NEVER_ANSWERS, ANSWERS_ELSEWHERE, None)
+
+
+def test_an_end_token_behind_ids_without_a_token_counts() -> None:
+    """Such a model could not end its answers if tokens were only counted."""
+    from transformers import PreTrainedTokenizerFast
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    vocabulary = Vocabulary.from_tiktoken(ranks, pattern=GPT2, special_tokens={END: 300}, end_ids=[300])
+    make: Any = PreTrainedTokenizerFast
+    chat = ChatTokenizer(make(tokenizer_object=vocabulary.tokenizer), end_ids=[300])
+    assert chat.num_tokens == vocabulary.logit_width == 301
+    assert chat.end_ids[0] < chat.num_tokens
