@@ -7,7 +7,7 @@ single operation, so that threads may share them; at worst something is made twi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from factorspec_sdk.decoding.holes import Holes
@@ -84,6 +84,8 @@ class Opener:
         self.canonical = canonical
         self.max_hypotheses = max_hypotheses
         self.holes = Holes(layout, feasibility, canonical)
+        # A text may stand before the last of the values that are told, and what follows it is not known yet.
+        self._tells = not layout.program.holes
         # Without pre-tokens a text is cut where a token's end is found to stay: soon, or not at all.
         self._has_late_cuts = canonical.cuts.joins is not None
         self._walks_numbers = supports_numbers(canonical)
@@ -164,6 +166,7 @@ class Opener:
         nodes, literal = self.layout.program.nodes, self.layout.literal
         state, pc, held, offset = at
         tokens: list[int] = []
+        told: Iterator[int] = iter(())
         text, feasible = "", None
         while True:
             node = nodes[pc]
@@ -175,11 +178,17 @@ class Opener:
                 break
             if text and self._has_late_cuts:
                 held, text = self._encode(tokens, held, text, pc), ""
-            feasible = self.feasibility.values(state, node.slot)
-            if not feasible.is_single:
-                break
-            index, feasible = feasible.first, None
-            state = self.feasibility.assign(state, node.slot, index)
+            index = next(told, None)
+            if index is None and self._tells:
+                indices, state = self.feasibility.forced(state, node.slot)
+                told = iter(indices)
+                index = next(told, None)
+            if index is None:
+                feasible = self.feasibility.values(state, node.slot)
+                if not feasible.is_single:
+                    break
+                index, feasible = feasible.first, None
+                state = self.feasibility.assign(state, node.slot, index)
             if isinstance(node, Value):
                 text += self.layout.value_text(node.slot, index)
             pc = node.next if isinstance(node, Value) else node.targets[index]

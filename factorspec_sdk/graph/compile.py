@@ -46,6 +46,7 @@ from factorspec_sdk.graph.objective import (
     lower_objective,
 )
 from factorspec_sdk.graph.program import Program
+from factorspec_sdk.graph.search import Search
 from factorspec_sdk.graph.sequence import NoSequence, SequenceSearch
 from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.tighten import tightened_lengths
@@ -83,6 +84,11 @@ class FactorGraph:
         self._home = {
             slot: (c, at) for c, comp in enumerate(components) for at, slot in enumerate(comp.slots)
         }
+        only = components[0] if len(components) == 1 else None
+        self._forcing: Search | None = None
+        # Subclasses with states of their own have steps of their own too.
+        if isinstance(only, Search) and type(only) in (Search, BackedSearch):
+            self._forcing = only if len(only.slots) == len(unrolled.slots) else None
 
     @property
     def exact(self) -> bool:
@@ -121,6 +127,20 @@ class FactorGraph:
     def reads(self, slot: int) -> bool:
         """False for a slot of no component."""
         return slot in self._home
+
+    def forced(self, state: GraphState, slot: int) -> tuple[Sequence[int], GraphState]:
+        """The only values of the slot and of those that follow it, as far as they are told at once.
+
+        They may be fewer than there are. The state is the one behind them.
+        """
+        search = self._forcing
+        if search is None:
+            return (), state
+        layer, inner = state[0]
+        assert self._home[slot] == (0, layer), "slots are asked in writing order"
+        assert isinstance(inner, tuple)
+        taken, layer, inner = search.forced(layer, inner)
+        return taken, ((layer, inner),)
 
     def with_costs(self, cost: NodeCost) -> Costs:
         """Bounds on completions (see ``Costs``)."""

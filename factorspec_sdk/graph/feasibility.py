@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from factorspec_sdk.fields.sets import IndexSet
@@ -50,6 +51,13 @@ class Feasibility(Protocol):
 
     def reads(self, slot: int) -> bool:
         """False if all values of a slot are feasible whatever stands before, and leave the state as it is."""
+
+    def forced(self, state: State, slot: int) -> tuple[Sequence[int], State]:
+        """The only values of ``slot`` and of the slots that follow it, and the state behind them.
+
+        As far as they are told at once: there may be more of them. ``values`` and ``assign`` would give the
+        same; a caller that stops before the last of them needs those.
+        """
 
     def with_costs(self, cost: NodeCost) -> Costs:
         """Bounds on what completing a record costs. Cheap to make; computes lazily, per state."""

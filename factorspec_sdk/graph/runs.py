@@ -12,8 +12,8 @@ from factorspec_sdk.automata.logic import And, conjunction, parts_of
 from factorspec_sdk.automata.nodes import Condition
 from factorspec_sdk.graph.layers import Layers
 
-#: (layer, local condition) where a run ends; None where it meets a contradiction
-Run = tuple[int, Condition] | None
+#: (layer, local condition) where a run ends, and its forced values; None where it meets a contradiction
+Run = tuple[int, Condition, tuple[int, ...]] | None
 
 
 class Runs:
@@ -50,7 +50,7 @@ class Runs:
     def _shared_run(self, layer: int, parts: list[Condition]) -> Run:
         """A run by what is left after its first value: conditions that the value settled do not count."""
         if layer == self._size:
-            return layer, self._layers.store.true
+            return layer, self._layers.store.true, ()
         key = frozenset(parts)
         memory = self._left[layer]
         if key not in memory:
@@ -60,7 +60,7 @@ class Runs:
     def onwards(self, layer: int, local: Condition) -> Run:
         """The run that goes on from a state."""
         if layer == self._size:
-            return layer, local
+            return layer, local, ()
         return self._shared_run(layer, parts_of(local))
 
     def clear(self) -> None:
@@ -70,17 +70,19 @@ class Runs:
                 layer.clear()
 
     def _run(self, layer: int, parts: list[Condition]) -> Run:
+        forced: list[int] = []
         while layer < self._size and self._private[layer]:
             entered = [*parts, *self._entering[layer]]
             mask = self._mask_of(layer, entered)
             if mask & (mask - 1):
                 break
-            following = self._advanced(layer, entered, mask.bit_length() - 1) if mask else None
+            forced.append(mask.bit_length() - 1)
+            following = self._advanced(layer, entered, forced[-1]) if mask else None
             if following is None:
                 return None
             parts = following
             layer += 1
-        return layer, self._layers.settled(conjunction(self._layers.store, parts))
+        return layer, self._layers.settled(conjunction(self._layers.store, parts)), tuple(forced)
 
     def _mask_of(self, layer: int, parts: list[Condition]) -> int:
         mask, domain = self._full[layer], self._layers.domains[layer]

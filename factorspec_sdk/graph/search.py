@@ -80,6 +80,23 @@ class Search:
         assert found is not None, "step() takes feasible values only"
         return found
 
+    def forced(self, layer: int, state: LayerState) -> tuple[list[int], int, LayerState]:
+        """The only values of the slots from a layer on, and the layer and state where there is a choice.
+
+        Slots that do not occur have no value.
+        """
+        taken: list[int] = []
+        while layer < self._size:
+            feasible = self.values(layer, state)
+            if not feasible.is_single:
+                break
+            index = feasible.first
+            found = self._stepped(layer, state, index)
+            assert found is not None, "the value is feasible"
+            layer, state, run = found
+            taken += (index, *run)
+        return taken, layer, state
+
     def likely(self, layer: int, state: LayerState) -> int | None:
         """Completions are searched for."""
         return None
@@ -116,6 +133,13 @@ class Search:
     def _step(self, layer: int, state: LayerState, index: int) -> tuple[int, LayerState] | None:
         """One step and all forced ones after it."""
         self._steps += 1
+        found = self._stepped(layer, state, index)
+        return None if found is None else found[:2]
+
+    def _stepped(
+        self, layer: int, state: LayerState, index: int
+    ) -> tuple[int, LayerState, tuple[int, ...]] | None:
+        """One step and all forced ones after it, and the values of those."""
         if self.layers.is_branch(layer):
             after = self.layers.step(layer, state, index)
             if after is None:
@@ -130,7 +154,7 @@ class Search:
             if found is None:
                 return None
             wide = found
-        return None if run is None else (run[0], (run[1], *wide))
+        return None if run is None else (run[0], (run[1], *wide), run[2])
 
     def _mask(self, layer: int, state: LayerState) -> int:
         """Values that no open condition forbids at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from factorspec_sdk.fields.domains import BranchDomain, Domain, EnumDomain, IntRange
@@ -73,6 +73,19 @@ class BruteFeasibility:
 
     def reads(self, slot: int) -> bool:
         return True
+
+    def forced(self, state: object, slot: int) -> tuple[Sequence[int], object]:
+        """All that follows without a choice in every record."""
+        assert isinstance(state, tuple)
+        taken = []
+        while len(values := self.values(state, slot)) == 1:
+            taken.append(values.first)
+            state = self.assign(state, slot, values.first)
+            following = {record.decisions[len(state) :][:1] for record in self._by_prefix[state]}
+            if following == {()}:
+                break
+            (slot,) = {decisions[0][0] for decisions in following}
+        return taken, state
 
     def with_costs(self, cost: NodeCost) -> Costs:
         return BruteCosts(self, cost)
@@ -311,6 +324,9 @@ class FreeFeasibility:
 
     def reads(self, slot: int) -> bool:
         return False
+
+    def forced(self, state: object, slot: int) -> tuple[Sequence[int], object]:
+        return (), state
 
     def with_costs(self, cost: NodeCost) -> Costs:
         return FreeCosts(self.program, cost)

@@ -52,6 +52,13 @@ def compare_with_brute_force(doc: dict[str, object]) -> int:
             expected,
         )
         compared += 1
+        indices, after = feasibility.forced(state, slot)
+        for record in group:
+            told = record.decisions[depth : depth + len(indices)]
+            assert [index for _, index in told] == list(indices)
+        if indices and compared % 2:
+            stack.append((group, depth + len(indices), after))
+            continue
         for index in sorted(expected):
             rest = [record for record in group if record.decisions[depth][1] == index]
             stack.append((rest, depth + 1, feasibility.assign(state, slot, index)))
