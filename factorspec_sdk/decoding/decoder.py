@@ -15,6 +15,7 @@ from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
+from factorspec_sdk.decoding.text_plans import TextPlans
 from factorspec_sdk.errors import TokenLimitTooSmall
 from factorspec_sdk.graph.feasibility import Feasibility
 from factorspec_sdk.graph.program import Program
@@ -77,6 +78,7 @@ class Decoder:
         self.opener.check()
         self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
+        self.text_plans = TextPlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 
     def session(self, token_limit: int | None = None, *, on_budget: OnBudget = "narrow") -> Session:

@@ -240,8 +240,7 @@ class Session:
         """The plan of a place in text where these tokens are allowed; mostly that of the place before."""
         plan = self._text_plan
         if plan is None or plan.choices[0].allowed is not allowed:
-            run = Run((), (), allowed, free=True, complete=False)
-            plan = self._text_plan = certain_plan(run, 0, None)
+            plan = self._text_plan = self.decoder.text_plans.of(allowed)
         return plan
 
     def _current_run(self) -> Run:

@@ -85,3 +85,17 @@ def test_digits_that_may_be_any_are_one_run() -> None:
         runs.append(session._current_run())
     assert runs[0] is runs[1] is runs[2]
     assert runs[3] is not runs[0]  # up to 12,345 there is more to say
+
+
+def test_places_in_text_where_the_same_is_allowed_have_one_plan() -> None:
+    canonical = Canonical(vocabulary_like("qwen"))
+    decoder = Decoder(program(), FreeFeasibility(program()), canonical.vocabulary, canonical=canonical)
+    first, second = decoder.session(), decoder.session()
+    for session, text in ((first, "abc"), (second, "xyz")):
+        session.commit(canonical.vocabulary.encode('{"n": 7, "k": "red", "t": "')[:-1])
+        session.commit(canonical.vocabulary.encode(f' "{text}')[:2])
+        assert session.plan().choices[0].allowed is session.allowed()
+    assert first.plan() is second.plan()
+    second.commit(canonical.vocabulary.encode("abc"))
+    assert second.plan().choices[0].allowed is second.allowed()
+    assert first.plan().choices[0].allowed is first.allowed()
