@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_server.drafting.history import LONGEST_MATCH, History, Match
 from factorspec_server.drafting.seam import Guess, Position
 from factorspec_server.drafting.text_starts import Starts
@@ -74,6 +74,7 @@ class TextGuesses:
         self._closings = [
             [i for data in kind if (i := vocabulary.token_id(data)) is not None] for kind in _CLOSINGS
         ]
+        self._last_closings: tuple[Allowed | None, dict[int, int]] = None, {}
         self._shares = [1.0, 1.0, 2.0, 1.0]
         self._by_length = [Rate(min(0.9, 0.25 + 0.15 * length)) for length in range(LONGEST_MATCH + 1)]
         self._closing = Rate(0.12, 8.0)
@@ -123,14 +124,7 @@ class TextGuesses:
         ]
 
     def _closing_guesses(self, position: Position, matches: Sequence[Match]) -> list[Guess]:
-        """The longest token of each kind that may close the text here."""
-        found = {
-            kind: token
-            for kind, tokens in enumerate(self._closings)
-            if (token := next((token for token in tokens if token in position.allowed), None)) is not None
-        }
-        if len(found) > 1:
-            found.pop(len(_CLOSINGS) - 1, None)  # the mark alone, where it may come with what follows
+        found = self._closing_tokens(position.allowed)
         total = sum(self._shares[kind] for kind in found)
         chance = self._closing_rate(matches).value
         best = matches[0] if matches else None
@@ -138,6 +132,21 @@ class TextGuesses:
             Guess(token, chance * self._shares[kind] / total, "text", TextNote(best, closes=kind))
             for kind, token in found.items()
         ]
+
+    def _closing_tokens(self, allowed: Allowed) -> dict[int, int]:
+        """The longest token of each kind that may close a text; texts share masks from place to place."""
+        known, found = self._last_closings
+        if known is allowed:
+            return found
+        found = {
+            kind: token
+            for kind, tokens in enumerate(self._closings)
+            if (token := next((token for token in tokens if token in allowed), None)) is not None
+        }
+        if len(found) > 1:
+            found.pop(len(_CLOSINGS) - 1, None)  # the mark alone, where it may come with what follows
+        self._last_closings = allowed, found
+        return found
 
     def learn(self, guesses: Sequence[Guess], taken: int) -> None:
         """What the model took at a position for which there were guesses."""
