@@ -22,6 +22,7 @@ from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
 from tests.benchmarks.drafts_bars import verdicts
 from tests.benchmarks.drafts_gold import Folders, Workload, workloads
 from tests.benchmarks.drafts_runs import (
+    CEILING,
     RECALLED,
     TREES,
     WIDTHS,
@@ -111,7 +112,7 @@ def _table(workload: str, total: Total, has_choice: bool, runs: Sequence[Facts])
         for run in runs
         if run["has_choice"] == has_choice
     }
-    for name in (*TREES, "xgrammar jump", "llguidance ff"):
+    for name in (*TREES, CEILING, "xgrammar jump", "llguidance ff"):
         table.add_row(name, *(rates.get((name, width), "") for width in WIDTHS))
     for label, recalls in (("best n-gram", False), ("best n-gram that recalls", True)):
         best = [best_ngram(runs, width, has_choice=has_choice, recalls=recalls) for width in WIDTHS]

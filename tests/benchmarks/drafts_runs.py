@@ -38,6 +38,8 @@ TREES: dict[str, TreeOptions | None] = {
     "chain+text": TreeOptions(breadth=1),
     "branches+text": TreeOptions(),
 }
+#: what a chain of right guesses would take
+CEILING = "all guessed right"
 #: records that lie in front of the prompt for the n-gram drafters that know earlier answers
 RECALLED = 8
 
@@ -106,6 +108,7 @@ class Bench:
         for width in WIDTHS:
             for name, options in TREES.items():
                 yield name, width, PlanDrafter(decoder, self._policy(options, width, gold))
+            yield CEILING, width, ForcedDrafter([len(gold.record) - 1], width)
         for library in self._libraries:
             runs = self._forced(library, gold)
             for width in WIDTHS if runs is not None else ():

@@ -22,7 +22,7 @@ from factorspec_server.drafting.seam import GuessPolicy
 from factorspec_server.engines import Completion, Request, Sampling, generate_batch
 from tests.server.engines.toy_session import ToySession, highest_allowed, random_alternatives
 
-SEEDS = range(200)
+SEEDS = range(120)
 GUESSES: tuple[GuessPolicy, ...] = (lowest_allowed, highest_allowed)
 SAMPLINGS = (Sampling(), Sampling(temperature=0.9), Sampling(temperature=1.3, top_p=0.8, top_k=3))
 PROMPT = (5, 9)

@@ -17,7 +17,7 @@ from factorspec_server.engines import Completion, Request, Sampling, generate_ba
 from tests.decoding.brute import random_spec
 from tests.server.engines.toy_session import highest_allowed
 
-NUM_SPECS = 200
+NUM_SPECS = 120
 POLICIES: tuple[DraftingPolicy | TreeOptions, ...] = (
     Certain(),
     Chain(width=4),
