@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         help="may be repeated; all",
     )
     parser.add_argument(
-        "--limit", type=int, default=120, metavar="N", help="most records of a workload; 0: all"
+        "--limit", type=int, default=60, metavar="N", help="most records of a workload; 0: all"
     )
     parser.add_argument(
         "--tokenizer", type=Path, default=tokenizers / "qwen3" / "tokenizer.json", metavar="FILE"
