@@ -44,11 +44,18 @@ class Escaper:
             EngineError: an added token cannot be kept out by escaping characters of strings.
         """
         text = json_text
-        if not text.isascii() or _DELETE in text:
+        if (not text.isascii() or _DELETE in text) and not self._all_stand(text):
             text = self._escape_characters(text)
         if self._added.may_begin_in(text):
             text = self._escape_added(text)
         return text
+
+    def _all_stand(self, text: str) -> bool:
+        """True if no character needs an escape: what a normaliser leaves alone has only such parts."""
+        odd = {character for character in text if character >= _DELETE}
+        if any("\ud800" <= character <= "\udfff" or not self._has_tokens(character) for character in odd):
+            return False
+        return self._normalize(text) == text
 
     def _escape_characters(self, text: str) -> str:
         """Escape what has no bytes, no byte tokens, or would be normalised.
