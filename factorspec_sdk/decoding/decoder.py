@@ -17,7 +17,7 @@ from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.decoding.text_plans import TextPlans
 from factorspec_sdk.errors import TokenLimitTooSmall
-from factorspec_sdk.graph.feasibility import Feasibility
+from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.tokens import Canonical, Vocabulary
 
@@ -131,7 +131,7 @@ class Decoder:
     @cached_property
     def most_bytes(self) -> int:
         """Bytes, and so tokens, that no record exceeds."""
-        return len(self.vocabulary.lead) + most_bytes(self.layout)
+        return min(UNBOUNDED, len(self.vocabulary.lead) + most_bytes(self.layout))
 
     def _too_small(self, start: Opening, token_limit: int) -> TokenLimitTooSmall:
         """The refusal; names the shortest record's size where bounds or a short search tell it."""

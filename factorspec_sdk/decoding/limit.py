@@ -56,7 +56,7 @@ class TokenLimit:
         start = opener.layout.program.start
         # A leading mark is held before the first node.
         lead = len(opener.canonical.start.text)
-        self.ample = lead + bounds.costs.most(opener.feasibility.start(), start)
+        self.ample = min(UNBOUNDED, lead + bounds.costs.most(opener.feasibility.start(), start))
         self.near_limit = False
 
     def limited(self, run: Run, before: Sequence[int]) -> Run:

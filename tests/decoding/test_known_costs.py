@@ -12,7 +12,8 @@ from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.testing.tokenizers import ALL
 from factorspec_sdk.tokens import Canonical
-from tests.decoding.brute import random_spec
+from tests.decoding.brute import FreeFeasibility, random_spec
+from tests.decoding.test_holes import note_program
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -37,3 +38,11 @@ def test_every_place_on_the_way_has_a_sure_cost(name: str, compact: bool) -> Non
             ids = sorted({token for walk in walks for token in walk.ids()})
             hypotheses = opener.advance(hypotheses, source.choice(ids))
     assert checked > 500
+
+
+@pytest.mark.parametrize("name", ["tricky", "sentencepiece"])
+def test_no_limit_is_ample_for_text_without_a_bound(name: str) -> None:
+    """A leading mark does not add to what has no bound."""
+    canonical, program = Canonical(vocabulary_like(name)), note_program()
+    decoder = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    assert decoder.session(1000).report.ample == UNBOUNDED == decoder.most_bytes
