@@ -69,12 +69,13 @@ class PrefixStore:
         path = self._path(tokens)
         return [(entry.segment, count) for entry, count in path if entry.segment is not None]
 
-    def add(self, token_ids: Sequence[int], save: Callable[[int], Segment]) -> None:
+    def add(self, token_ids: Sequence[int], save: Callable[[int], Segment | None]) -> None:
         """Keep a row's tokens.
 
         Args:
             token_ids: all that the row holds.
-            save: copies what the row holds from a token on; called where there is enough that is new.
+            save: copies what the row holds from a token on, None if that cannot be kept; called where there
+                is enough that is new.
         """
         tokens = np.asarray(token_ids, dtype=np.int32)
         path = self._path(tokens)
@@ -91,8 +92,9 @@ class PrefixStore:
         else:
             return
         key = offset, int(tokens[known])
-        if key not in parent.behind:
-            entry = parent.behind[key] = _Entry(tokens[known:], save(known), parent, offset)
+        segment = save(known) if key not in parent.behind else None
+        if segment is not None:
+            entry = parent.behind[key] = _Entry(tokens[known:], segment, parent, offset)
             self._by_use[id(entry)] = entry
             self._num_tokens += size
 

@@ -58,8 +58,8 @@ class Batch(Protocol):
     def accept(self, row: int, path: Sequence[int]) -> None:
         """Hold these of the tokens that the last step fed, from the root down, and forget the others."""
 
-    def save(self, row: int, start: int) -> Segment:
-        """A copy of what the row holds from its ``start``-th token on."""
+    def save(self, row: int, start: int) -> Segment | None:
+        """A copy of what the row holds from its ``start``-th token on; None if that is broken numbers."""
 
     def restore(self, row: int, segment: Segment, length: int) -> None:
         """Append a copy of a segment's first ``length`` tokens to what the row holds."""

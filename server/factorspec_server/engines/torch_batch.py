@@ -82,9 +82,11 @@ class TorchBatch:
         self._moves += [(row, start + node, start + at) for at, node in enumerate(path) if node != at]
         self._lengths[row] = start + len(path)
 
-    def save(self, row: int, start: int) -> TorchSegment:
+    def save(self, row: int, start: int) -> TorchSegment | None:
         self._settle()
-        return TorchSegment(tuple(self._cache.save(row, start, self._lengths[row])))
+        states = self._cache.save(row, start, self._lengths[row])
+        is_finite = torch.stack([part.isfinite().all() for part in states]).all()
+        return TorchSegment(tuple(states)) if bool(is_finite) else None
 
     def restore(self, row: int, segment: Segment, length: int) -> None:
         assert isinstance(segment, TorchSegment)

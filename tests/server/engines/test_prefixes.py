@@ -173,5 +173,6 @@ def test_the_bytes_of_a_token_are_those_that_a_segment_takes(tmp_path: Path) -> 
         batch.join()
         batch.extend([list(range(20))], [[]])
         batch.accept(0, range(20))
-        states = batch.save(0, 4).states
-        assert sum(part.numel() * part.itemsize for part in states) == 16 * model.token_bytes
+        segment = batch.save(0, 4)
+        assert segment is not None
+        assert sum(part.numel() * part.itemsize for part in segment.states) == 16 * model.token_bytes

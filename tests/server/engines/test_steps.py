@@ -117,24 +117,33 @@ def fragile(tmp_path: Path) -> TorchModel:
     return model
 
 
-def test_a_row_whose_logits_break_ends_alone_and_leaves_nothing_behind(fragile: TorchModel) -> None:
-    prompts = [range(3, 30), [3, 4, 77, 5], range(40, 45), [*range(3, 30), 77]]
-    alone = []
-    for prompt in (prompts[0], prompts[2]):
-        single = Runner(fragile)
-        row = single.admit(free(prompt, token_limit=8))
-        while single.num_rows:
-            single.step()
-        assert row.completion is not None
-        alone.append(row.completion.token_ids)
-    runner = Runner(fragile)
-    for _ in range(2):  # the second time in places that broken rows have left
-        rows = [runner.admit(free(prompt, token_limit=8)) for prompt in prompts]
-        while runner.num_rows:
-            runner.step()
-        done = [row.completion for row in rows if row.completion is not None]
-        assert [type(one.error) for one in done] == [type(None), BrokenLogits, type(None), BrokenLogits]
-        assert [done[0].token_ids, done[2].token_ids] == alone
+def written(model: TorchModel, prompts: Sequence[Sequence[int]], runner: Runner) -> list[object]:
+    """What each prompt's request writes, all together; an error's type where it fails."""
+    rows = [runner.admit(free(prompt, token_limit=8)) for prompt in prompts]
+    while runner.num_rows:
+        runner.step()
+    done = [row.completion for row in rows if row.completion is not None]
+    return [one.token_ids if one.error is None else type(one.error) for one in done]
+
+
+@pytest.mark.parametrize("step_tokens", [6, 500])
+def test_a_row_whose_logits_break_ends_alone_and_leaves_nothing_behind(
+    fragile: TorchModel, step_tokens: int
+) -> None:
+    long, short, other = range(3, 45), range(40, 45), [*range(3, 30), 9, 9, 9]
+    broken = [*range(3, 30), 77, *range(3, 20)]
+    whole = {
+        name: written(fragile, [prompt], Runner(fragile))[0]
+        for name, prompt in (("long", long), ("short", short), ("other", other))
+    }
+    runner = Runner(fragile, step_tokens=step_tokens)
+    first = written(fragile, [broken, other, long, [3, 4, 77, 5]], runner)
+    assert first == [BrokenLogits, whole["other"], whole["long"], BrokenLogits]
+    # in the places that broken rows have left, and with what was kept of them
+    for _ in range(2):
+        assert written(fragile, [short, long, short, other], runner) == [
+            whole[name] for name in ("short", "long", "short", "other")
+        ]
 
 
 def test_a_draft_that_breaks_the_model_does_not_reach_what_stands(fragile: TorchModel) -> None:
@@ -148,6 +157,8 @@ def test_a_draft_that_breaks_the_model_does_not_reach_what_stands(fragile: Torch
             runner = Runner(fragile)
             session = ToySession(records)
             row = runner.admit(free((3, 4), 20, session=session, sampling=sampling, drafting=policy))
+            # a longer row beside it: the pass reaches columns that the broken draft has left
+            runner.admit(free(range(5, 60), token_limit=12))
             while runner.num_rows:
                 runner.step()
             assert row.completion is not None
