@@ -32,6 +32,9 @@ from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Run, run_from
 
 KeyT = TypeVar("KeyT")
+# What a child takes beside the run that begins as it does: an entry, and tokens of its own.
+_LINK_BYTES = 256
+_BYTES_OF_TOKEN = 48
 
 
 class RunTree:
@@ -67,7 +70,8 @@ class RunTree:
             if not all(isinstance(item, Opening) for item in pending):
                 return run_from(self._opener, pending)
             return self._begun(pending)
-        return self._keep(run.children, token, self._behind_row(pending))
+        behind = self._behind_row(pending)
+        return self._keep(run.children, token, behind, _LINK_BYTES + _BYTES_OF_TOKEN * len(behind.tokens))
 
     def _behind_row(self, pending: list[Hypothesis | Opening]) -> Run:
         """The run of what is left; of one row of a table, its tokens and the run behind it."""
@@ -83,7 +87,7 @@ class RunTree:
         known = self._beginning.get(alike)
         if known is None:
             made = self._joined(run_from(self._opener, pending))
-            known = self._keep(self._beginning, alike, made)
+            known = self._keep(self._beginning, alike, made, made.num_bytes)
         return known
 
     def _joined(self, run: Run) -> Run:
@@ -95,9 +99,8 @@ class RunTree:
             return run
         return replace(run, allowed=known.allowed, text=known.text, children=known.children)
 
-    def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run) -> Run:
-        """Remember a run. If another thread was faster, its run is the one."""
-        size = run.num_bytes
+    def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run, size: int) -> Run:
+        """Remember a run, which takes so many bytes. If another thread was faster, its run is the one."""
         if size > self._max_bytes:
             return run
         with self._lock:
