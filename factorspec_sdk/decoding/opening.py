@@ -54,6 +54,7 @@ _LISTED_BY_DIGITS = 16
 # The same for decimals, dates and times.
 _LISTED_TEXTS = 4096
 MAX_CANDIDATES = 1 << 16
+_NOT_WALKED = "Narrow the range, or use a tokenizer whose rule for digits is known"
 _MAX_TABLES = 1 << 13
 _MAX_WHOLES = 1 << 6
 _MAX_CACHED_ROWS = 1 << 17
@@ -111,7 +112,7 @@ class Opener:
             TooLarge: naming them.
         """
         problems = [
-            Problem(slot.path, f"more than {MAX_CANDIDATES} candidates", str(len(slot.domain)))
+            Problem(slot.path, f"more than {MAX_CANDIDATES} candidates", str(len(slot.domain)), _NOT_WALKED)
             for slot in self.layout.program.slots
             if len(slot.domain) > MAX_CANDIDATES and not self._walks(slot.domain)
         ]

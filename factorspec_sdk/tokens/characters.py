@@ -94,7 +94,7 @@ class StandIns(dict[int, str]):
             guesses = ("0",)
         elif character in _WIDE_SPACES:
             guesses = ("\t",)
-        elif category[0] == "M" and self._family.words_take_contraction:
+        elif category[0] == "M" and self._family.marks_join_words:
             guesses = (MARK,)
         else:
             guesses = ("!",)

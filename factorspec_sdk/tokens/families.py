@@ -21,6 +21,11 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORDS_AND_REST = r"|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN = _CONTRACTIONS + _WORDS_AND_REST % r"\p{N}"
+# Qwen3.5: combining marks are part of words.
+QWEN35 = (
+    _CONTRACTIONS
+    + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 LLAMA3 = _CONTRACTIONS + _WORDS_AND_REST % r"\p{N}{1,3}"
 CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]"
@@ -31,12 +36,14 @@ CL100K_TO_END = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s+\z|\s*[\r\n]"
     r"|\s+(?!\S)|\s+"
 )
-_O200K_END = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-O200K = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _O200K_END + "|"
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _O200K_END + "|"
-    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_CASED = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+%s|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*%s|"
+    r"%s| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+O200K = _CASED % (f"{_CONTRACTIONS}?", f"{_CONTRACTIONS}?", r"\p{N}{1,3}")
+# Mistral's Tekken: no contractions, single digits.
+TEKKEN = _CASED % ("", "", r"\p{N}")
 
 # Three splits in sequence, each on the pieces of the one before: numbers; runs of ideographs (Chinese
 # characters and kana, with the marks and symbols of these blocks); the rest, where an ASCII mark takes ASCII
@@ -61,6 +68,8 @@ _ASCII_CLASSES = (
     (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"A-Z\x01\x02"),
     (r"\p{Ll}\p{Lm}\p{Lo}\p{M}", r"a-z\x01\x02"),
     (r"[^\r\n\p{L}\p{N}]", r"[^\r\nA-Za-z\x010-9\x04]"),
+    (r"[\p{L}\p{M}]", r"[A-Za-z\x01\x02]"),
+    (r"[^\s\p{L}\p{M}\p{N}]", r"[^\sA-Za-z\x01\x020-9\x04]"),
     (r"[^\s\p{L}\p{N}]", r"[^\sA-Za-z\x010-9\x04]"),
     (r"\p{L}", r"[A-Za-z\x01]"),
     (r"\p{N}", r"[0-9]"),
@@ -77,9 +86,11 @@ class Family:
         split: over stand-ins; its matches cover every text.
         num_digits: digits of a full number pre-token, or None where a run of digits is one pre-token.
         digits_isolated: numbers are split off first, so that they end the pieces beside them like an end of
-        text. words_take_contraction: ``'s`` after letters joins them (o200k); combining marks count as
-        letters there. words_take_prefix: a character before letters may join them (``"Rome``), so it is no
-        cut between the two. punctuation_takes_newlines: ``\\r`` and ``\\n`` after punctuation join it.
+            text.
+        words_take_contraction: ``'s`` after letters joins them (o200k).
+        marks_join_words: combining marks count as letters.
+        words_take_prefix: a character before letters may join them (``"Rome``), so it is no cut between them.
+        punctuation_takes_newlines: ``\\r`` and ``\\n`` after punctuation join it.
         tells_symbols: ideographs, symbols and other characters are told apart (DeepSeek).
     """
 
@@ -88,6 +99,7 @@ class Family:
     num_digits: int | None
     digits_isolated: bool
     words_take_contraction: bool
+    marks_join_words: bool
     words_take_prefix: bool
     punctuation_takes_newlines: bool
     tells_symbols: bool = False
@@ -139,6 +151,8 @@ def _names() -> Mapping[str, str]:
     return {
         GPT2: "gpt2",
         QWEN: "qwen",
+        QWEN35: "qwen35",
+        TEKKEN: "tekken",
         LLAMA3: "llama3",
         CL100K: "cl100k",
         CL100K_TO_END: "cl100k_to_end",
@@ -149,7 +163,7 @@ def _names() -> Mapping[str, str]:
 @cache
 def _family(pattern: str, digits: str | None) -> Family:
     name = _names()[pattern]
-    grouped = None if name == "gpt2" else 1 if name == "qwen" else 3
+    grouped = None if name == "gpt2" else 1 if name in ("qwen", "qwen35", "tekken") else 3
     source = pattern
     for original, ascii_class in _ASCII_CLASSES:
         source = source.replace(original, ascii_class)
@@ -166,6 +180,7 @@ def _family(pattern: str, digits: str | None) -> Family:
         num_digits=grouped,
         digits_isolated=digits is not None,
         words_take_contraction=pattern == O200K,
+        marks_join_words=pattern in (O200K, TEKKEN, QWEN35),
         words_take_prefix=pattern != GPT2,
         punctuation_takes_newlines=pattern != GPT2,
     )
@@ -187,6 +202,7 @@ def _deepseek() -> Family:
         num_digits=3,
         digits_isolated=True,
         words_take_contraction=False,
+        marks_join_words=True,
         words_take_prefix=True,
         punctuation_takes_newlines=True,
         tells_symbols=True,

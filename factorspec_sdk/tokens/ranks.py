@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from factorspec_sdk.errors import EngineError, ModelNotFound, Problem
 from factorspec_sdk.tokens.alphabet import to_alphabet
-from factorspec_sdk.tokens.families import CL100K, CL100K_TO_END, GPT2, LLAMA3, O200K, QWEN
+from factorspec_sdk.tokens.families import CL100K, CL100K_TO_END, GPT2, LLAMA3, O200K, QWEN, QWEN35, TEKKEN
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -46,6 +46,8 @@ _PATTERNS = {
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"
     r"\s*[\r\n]|\s+(?!\S)|\s": CL100K_TO_END,
     O200K: O200K,
+    TEKKEN: TEKKEN,
+    QWEN35: QWEN35,
 }
 
 

@@ -35,6 +35,7 @@ REAL: Mapping[str, Real] = {
     "gemma3": Real(("<eos>", "<end_of_turn>"), 262_208),
     "cl100k_base": Real(("<|endoftext|>",)),
     "o200k_base": Real(("<|endoftext|>",)),
+    "p50k_base": Real(("<|endoftext|>",)),
 }
 TIKTOKEN = ("cl100k_base", "o200k_base", "p50k_base", "r50k_base")
 

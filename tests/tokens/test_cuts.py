@@ -105,7 +105,7 @@ def test_the_cuts_that_records_need_are_found(name: str) -> None:
 
 
 def test_families_are_recognised_by_their_definition() -> None:
-    names = ("tricky", "gpt2", "smollm2", "qwen", "o200k", "deepseek", "digit_runs")
+    names = ("tricky", "gpt2", "smollm2", "qwen", "o200k", "deepseek", "digit_runs", "tekken", "qwen35")
     families = {name: canonical_like(name).cuts.family for name in names}
     assert {name: family and family.name for name, family in families.items()} == {
         "tricky": "llama3",
@@ -115,6 +115,8 @@ def test_families_are_recognised_by_their_definition() -> None:
         "o200k": "o200k",
         "deepseek": "deepseek",
         "digit_runs": "digits+gpt2",
+        "tekken": "tekken",
+        "qwen35": "qwen35",
     }
     assert canonical_like("unfamiliar").cuts.family is None
 
