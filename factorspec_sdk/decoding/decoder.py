@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from weakref import finalize
 
+from factorspec_sdk.decoding.canonical_session import CanonicalSession
+from factorspec_sdk.decoding.canonical_text import CanonicalText
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout
@@ -16,7 +18,7 @@ from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.decoding.text_plans import TextPlans
-from factorspec_sdk.errors import TokenLimitTooSmall
+from factorspec_sdk.errors import EngineError, Problem, TokenLimitTooSmall
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.tokens import Canonical, Vocabulary
@@ -81,20 +83,36 @@ class Decoder:
         self.text_plans = TextPlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
 
-    def session(self, token_limit: int | None = None, *, on_budget: OnBudget = "narrow") -> Session:
+    def session(
+        self,
+        token_limit: int | None = None,
+        *,
+        on_budget: OnBudget = "narrow",
+        canonical_text: bool = False,
+    ) -> Session:
         """A new record.
 
         Args:
             token_limit: most tokens of the record; None: any number.
             on_budget: what the session does where a budget ends in mid-record: go on among the values that
                 are proven (the report says ``exact: False``), or raise ``BudgetSpent``.
+            canonical_text: free text is written in the tokenizer's own tokens too. Engines must then ask
+                about each sampled token (``Session.admits``).
 
         Raises:
             TokenLimitTooSmall: no valid record fits.
+            EngineError: canonical text, and the tokenizer splits texts in a way that is not known.
         """
+        kind = CanonicalSession if canonical_text else Session
+        if canonical_text and not self.canonical.cuts.is_local:
+            name = self.vocabulary.name
+            raise EngineError(
+                f"canonical text is not supported with tokenizer {name!r}",
+                [Problem("canonical_text", "the tokenizer splits texts in a way that is not known", "true")],
+            )
         if token_limit is None or self.most_bytes <= token_limit:
-            return Session(self, token_limit, None, on_budget)
-        return Session(self, token_limit, self._narrowing(token_limit), on_budget)
+            return kind(self, token_limit, None, on_budget)
+        return kind(self, token_limit, self._narrowing(token_limit), on_budget)
 
     def _narrowing(self, token_limit: int) -> TokenLimit:
         """The rule of a limit that matters. Raises TokenLimitTooSmall."""
@@ -127,6 +145,11 @@ class Decoder:
     def start(self) -> Hypotheses:
         """The hypotheses before the first token."""
         return self.opener.close([self.opener.start()])
+
+    @cached_property
+    def canonical_text(self) -> CanonicalText:
+        """Tells which tokens of free text are canonical."""
+        return CanonicalText(self.opener, self.canonical)
 
     @cached_property
     def most_bytes(self) -> int:

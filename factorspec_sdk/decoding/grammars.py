@@ -133,6 +133,11 @@ class GrammarRules(TextRules):
         after = self.walk(state, data)
         return after is not None and self._masks.may_end_in(after.string.mode)
 
+    def mode(self, state: object) -> int:
+        """Where the text stands."""
+        assert isinstance(state, GrammarState)
+        return state.string.mode
+
     def complete(self, state: object) -> bool:
         """True if the text may end here."""
         assert isinstance(state, GrammarState)

@@ -104,6 +104,11 @@ class MeasuredPlace(TextPlace):
                 return
             at = data.find(b'"', at + 1)
 
+    def endings_at(self, end: TextState) -> Endings:
+        """Beginnings of what follows a text of this length."""
+        assert isinstance(end, StringState)
+        return self.endings(end.length)
+
     def first_ids(self, prefix: bytes) -> frozenset[int]:
         """Tokens that begin with ``prefix`` and go on into the text, or through it into what follows."""
         known = self._first.get(prefix)

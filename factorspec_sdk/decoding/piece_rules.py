@@ -81,6 +81,11 @@ class PieceRules(TextRules):
         after = self.walk(state, data)
         return isinstance(after, PieceState) and self._masks.may_end_in(after.string.mode)
 
+    def mode(self, state: TextState) -> int:
+        """Where the text stands."""
+        assert isinstance(state, PieceState)
+        return state.string.mode
+
     def complete(self, state: TextState) -> bool:
         """True if the text may end here."""
         assert isinstance(state, PieceState)

@@ -10,6 +10,23 @@ Origin = Literal["certain", "chosen", "free"]
 
 
 @dataclass(frozen=True, slots=True)
+class TextFilter:
+    """What the canonical filter of free text did (``canonical_session.py``).
+
+    Attributes:
+        checked: tokens that it was asked about.
+        refused: those that it refused, each drawn again.
+        dropped: tokens taken where no canonical one fitted into the token limit; 0: the record is canonical.
+        time_s: seconds of the session's own work for it.
+    """
+
+    checked: int
+    refused: int
+    dropped: int
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Counts and origins of the committed tokens.
 
@@ -22,12 +39,14 @@ class Report:
         near_limit: some mask was a subset because the token limit was near (fewer tokens left than
         ``ample``).
         ample: with at least so many tokens left the limit leaves nothing out; None: there is no limit.
+        text_filter: what the canonical filter did; None: there is none.
     """
 
     origins: Sequence[Origin]
     exact: bool = True
     near_limit: bool = False
     ample: int | None = None
+    text_filter: TextFilter | None = None
 
     @property
     def num_tokens(self) -> int:

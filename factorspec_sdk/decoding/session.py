@@ -54,7 +54,10 @@ class Session:
         decoder: the compiled spec.
         token_limit: most tokens of the record, or None.
         on_budget: ``abort`` raises ``BudgetSpent`` from any method that meets a mask cut by a budget.
+        canonical_text: sampled tokens must be asked about (``admits``), since not all allowed ones stand.
     """
+
+    canonical_text = False
 
     def __init__(
         self,
@@ -128,6 +131,16 @@ class Session:
         if self._offset < len(run.tokens):
             return Allowed.of((run.tokens[self._offset],))
         return run.allowed
+
+    def admits(self, token: int, after: Sequence[int] = ()) -> bool:
+        """True if a token of ``allowed`` may be committed, behind the tokens ``after``.
+
+        Only with ``canonical_text`` an allowed token may not; engines need not ask otherwise.
+        """
+        if after:
+            twin = self.copy()
+            return twin.commit(after) == len(after) and twin.admits(token)
+        return token in self.allowed()
 
     def fill_row(self, out: Row, holds: Allowed | None = None) -> Allowed:
         """Write the tokens that may come next into ``out``. Does not change the session.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from factorspec_sdk.decoding.json_strings import LONGEST_FINISH, NUM_MODES, PLAIN, StringState, finish, walk
@@ -81,6 +81,17 @@ class StringRules(TextRules):
         """The tokens that lie wholly inside the text."""
         assert isinstance(state, StringState)
         return self._masks.row(state.mode, self._left(state))
+
+    def mode(self, state: TextState) -> int:
+        """Where the text stands."""
+        assert isinstance(state, StringState)
+        return state.mode
+
+    def roomy(self, state: TextState) -> Hashable | None:
+        """The mode, far from both limits."""
+        assert isinstance(state, StringState)
+        far = self._most is None or self._most - state.length >= self._far
+        return state.mode if far and state.length >= self._least else None
 
     def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:
         """The tokens of ``row`` and ``closing``."""

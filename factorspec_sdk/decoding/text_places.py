@@ -59,6 +59,10 @@ class TextPlace(ABC):
         """The places that a token with these bytes leads to, if it closes the text."""
 
     @abstractmethod
+    def endings_at(self, end: TextState) -> Endings:
+        """Beginnings of what follows a text that ends here, each with the places that they lead to."""
+
+    @abstractmethod
     def first_ids(self, prefix: bytes) -> frozenset[int]:
         """Tokens that begin with ``prefix`` and go on into the text, or through it into what follows."""
 
@@ -94,6 +98,10 @@ class HolePlace(TextPlace):
                 end = self.rules.walk(text, data[: len(data) - len(ending)])
                 if end is not None and self.rules.complete(end):
                     yield from openings
+
+    def endings_at(self, end: TextState) -> Endings:
+        """Beginnings of what follows."""
+        return self.endings
 
     def first_ids(self, prefix: bytes) -> frozenset[int]:
         """Tokens that begin with ``prefix`` and go on into the text, or through it into what follows."""

@@ -60,6 +60,14 @@ class TextRules(ABC):
     def closing(self, state: TextState, ending: bytes) -> Sequence[int]:
         """The tokens that hold the rest of a text and then exactly ``ending``."""
 
+    @abstractmethod
+    def mode(self, state: TextState) -> int:
+        """Where the text stands as a JSON string or value (``json_strings.py``)."""
+
+    def roomy(self, state: TextState) -> Hashable | None:
+        """Equal for states from which short texts go on and end alike; None where that is not known."""
+        return None
+
     def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:
         """The tokens of ``row``, and of ``closing`` for each of the endings. Shared: do not change."""
         closing = {token for ending in endings for token in self.closing(state, ending)}

@@ -84,6 +84,15 @@ class Trail:
         """False if a budget left out something at the end of some run."""
         return not any(flags & _NARROWED for flags in self._flags)
 
+    def end_of_text(self, num_tokens: int) -> int:
+        """How many of the tokens there are up to the last one of free text."""
+        end = num_tokens
+        for at in range(len(self._begins) - 1, -1, -1):
+            if self._flags[at] & _FREE and end > self._begins[at] + self._certain[at]:
+                return end
+            end = self._begins[at]
+        return 0
+
     def origins(self, num_tokens: int) -> Iterator[Origin]:
         """Of each token what brought it in: a run's are certain, those behind it are chosen or text."""
         ends = [*self._begins[1:], num_tokens]

@@ -3,6 +3,7 @@
 Knows nothing of relations. ``decoding`` puts it together with the factor graph. Needs the extra ``tokens``.
 """
 
+from factorspec_sdk.tokens.beginnings import Beginnings, Verdict
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.certain import certain, certain_by_last_cut
 from factorspec_sdk.tokens.cuts import Cuts
@@ -17,6 +18,7 @@ from factorspec_sdk.tokens.walks import supports_form, supports_numbers, walk_of
 __all__ = [
     "NOTHING_HELD",
     "Allowed",
+    "Beginnings",
     "Canonical",
     "Continuation",
     "Cuts",
@@ -28,6 +30,7 @@ __all__ = [
     "SingleDigitWalk",
     "SteppedValues",
     "Values",
+    "Verdict",
     "Vocabulary",
     "certain",
     "certain_by_last_cut",

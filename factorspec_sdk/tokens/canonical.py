@@ -26,6 +26,7 @@ _MAX_TAILS = 1 << 12
 _MAX_TAIL_BYTES = 1 << 22
 _MAX_LITERALS = 1 << 14
 _MAX_LITERAL_BYTES = 1 << 24
+_IN_NO_TEXT = b"\xff"
 # Longer open pre-tokens are held back whole: `stable` looks at every position in them.
 _LONGEST_TAIL = 64
 
@@ -120,6 +121,32 @@ class Canonical:
     def start(self) -> Held:
         """What is held before a record's first character: its leading mark, or nothing."""
         return Held(self.vocabulary.lead, 0) if self.vocabulary.lead else NOTHING_HELD
+
+    def parts(self, text: str) -> list[tuple[str, tuple[int, ...]]] | None:
+        """The parts of a text that are encoded apart, each with its tokens; for a text as ``encode_piece``'s.
+
+        None where only the tokenizer itself can tell.
+        """
+        words = self._words_of(text)
+        if words is None:
+            return None
+        known = ((word, self._words.get(word)) for word in words)
+        return [(word, self._encode_word(word) if ids is None else ids) for word, ids in known]
+
+    def inside_part(self, data: bytes) -> tuple[int, ...]:
+        """The tokens that merges make of some bytes, which may end inside a character, of one part."""
+        if self.vocabulary.definition.ignores_merges:
+            # With a byte that is in no text they are no token themselves, so merges are what counts.
+            return self._bpe(data + _IN_NO_TEXT)[:-1]
+        if self.cuts.joins is None:
+            return self._bpe(data)
+        # The bytes of a character without a token are tokens that no merge joins.
+        begin = next((at for at, byte in enumerate(data) if byte & 0xC0 != 0x80), len(data))
+        whole = data[begin:].decode(errors="ignore").encode()
+        spare = (data[:begin], data[begin + len(whole) :])
+        before, behind = (map(self.vocabulary.token_id, (bytes([byte]) for byte in part)) for part in spare)
+        found = (*before, *(self._bpe(whole) if whole else ()), *behind)
+        return tuple(token for token in found if token is not None)
 
     @cached_property
     def _sorted_added(self) -> Sequence[bytes]:

@@ -17,6 +17,7 @@ all is forgotten: that costs making answers again, and needs no order of use. Wh
     XGrammar's own cache                                  64 MiB
 
     for a spec, counted by ``Decoder.num_bytes`` (the server's cache of specs is bounded by it)
+    CanonicalText: answers, pairs           16,384 …      8, 16 MiB
     Opener: rows, tables                    131,072 rows  60, 64 MiB
     RunTree                                               as the decoder is told, 1 MiB
     Layout, Bounds, Holes                   as large as the program
