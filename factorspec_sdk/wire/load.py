@@ -16,6 +16,7 @@ from factorspec_sdk.errors import DocumentError, JsonValue, Problem, RequestTooL
 from factorspec_sdk.wire.limits import MAX_INTEGER, MIN_INTEGER, Limits
 from factorspec_sdk.wire.problems import Problems, pointer
 
+_INFINITY = float("inf")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,7 +34,9 @@ def load_document(source: Mapping[str, object] | str | bytes, limits: Limits) ->
     if not isinstance(value, Mapping):
         problems.add("", "a document is a JSON object", value)
         problems.raise_if_any()
-    plain = _Admission(limits, problems).admit(value, "", 0)
+    plain = _plain(value, limits)
+    if plain is None:
+        plain = _Admission(limits, problems).admit(value, "", 0)
     problems.raise_if_any()
     assert isinstance(plain, dict)
     return plain
@@ -86,8 +89,67 @@ def _decode(source: str | bytes | bytearray, limits: Limits) -> object:
         raise DocumentError("not JSON", [Problem("", "an integer does not fit into 64 bits")]) from error
 
 
+class _Odd(Exception):
+    """Something that has to be looked at closely: most likely it is refused."""
+
+
+def _plain(value: object, limits: Limits) -> JsonValue:
+    """A copy of a document in which nothing is odd, or None.
+
+    Nothing is located here, which makes it several times faster. What it takes ``_Admission`` takes too; rows
+    of tables count as nodes here.
+    """
+    copier = _Copier(limits)
+    try:
+        return copier.copy(value, 0)
+    except _Odd:
+        return None
+
+
+class _Copier:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._nodes = limits.nodes
+        self._bytes = limits.document_bytes
+
+    def copy(self, value: object, depth: int) -> JsonValue:
+        kind = type(value)
+        if kind is str:
+            return self._text(value, self._limits.text_chars)  # type: ignore[arg-type]
+        if kind is dict or kind is list:
+            self._nodes -= 1
+            if self._nodes < 0 or depth >= self._limits.depth:
+                raise _Odd
+            depth += 1
+            if kind is list:
+                return [self.copy(item, depth) for item in value]  # type: ignore[attr-defined]
+            most = self._limits.key_chars
+            return {self._text(key, most): self.copy(item, depth) for key, item in value.items()}  # type: ignore[attr-defined]
+        self._count(2)
+        if kind is int:
+            if not MIN_INTEGER <= value <= MAX_INTEGER:  # type: ignore[operator]
+                raise _Odd
+        elif kind is float:
+            if value != value or value in (_INFINITY, -_INFINITY):
+                raise _Odd
+        elif kind is not bool and value is not None:
+            raise _Odd
+        return value  # type: ignore[return-value]
+
+    def _text(self, value: str, most: int) -> str:
+        if type(value) is not str or len(value) > most or (not value.isascii() and _SURROGATE.search(value)):
+            raise _Odd
+        self._count(len(value) + 3)
+        return value
+
+    def _count(self, num_bytes: int) -> None:
+        self._bytes -= num_bytes
+        if self._bytes < 0:
+            raise _Odd
+
+
 class _Admission:
-    """One walk over the document. Recursion is bounded by ``limits.depth``."""
+    """One walk over the document, the slow reference. Recursion is bounded by ``limits.depth``."""
 
     def __init__(self, limits: Limits, problems: Problems) -> None:
         self._limits = limits
