@@ -82,6 +82,9 @@ class Decoder:
         self.runs = RunTree(self.opener, max_run_bytes)
         self.text_plans = TextPlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
+        if any(map(feasibility.reads, range(len(program.slots)))):
+            # What the oracle does before the first decision belongs to compiling, off the engine's thread.
+            self.runs.root()
 
     def session(
         self,
