@@ -20,6 +20,10 @@ from factorspec_server.drafting.text_starts import Starts
 _MAX_PROPOSED = 3
 #: what may close a string, by what it leads to: out of an object, out of a list, to what comes next
 _CLOSINGS = ((b'"}]}', b'"}]', b'"},', b'"}}', b'"}'), (b'"],', b'"]'), (b'",',), (b'"',))
+#: what may end a free number, the same way
+_ENDS = ((b"}]}", b"}]", b"},", b"}}", b"}"), (b"],", b"]"), (b",",))
+#: more tokens than this may come inside a string, and fewer inside a number
+_MOST_IN_NUMBERS = 256
 #: bytes with which a token ends a phrase of a prompt
 _PHRASE_ENDS = b"\"'`,.;:?!)]}\n"
 
@@ -51,12 +55,14 @@ class TextNote(NamedTuple):
     Attributes:
         match: the place that proposes it; of a closing, the best place there.
         closes: which kind of closing it is, None if the text goes on.
+        ends_number: it closes a number rather than a string.
         starts: it begins a text.
         rest: tokens of a word that follow it before the place does.
     """
 
     match: Match | None
     closes: int | None = None
+    ends_number: bool = False
     starts: bool = False
     rest: tuple[int, ...] = ()
 
@@ -71,14 +77,14 @@ class TextGuesses:
         self._num_prompt = len(prompt_ids)
         self._starts = Starts(vocabulary, prompt_ids)
         self._starting = Rate(0.4)
-        self._closings = [
-            [i for data in kind if (i := vocabulary.token_id(data)) is not None] for kind in _CLOSINGS
-        ]
+        self._closings = [_known(vocabulary, kind) for kind in _CLOSINGS]
+        self._ends = [_known(vocabulary, kind) for kind in _ENDS]
         self._last_closings: tuple[Allowed | None, dict[int, int]] = None, {}
         self._shares = [1.0, 1.0, 2.0, 1.0]
         self._by_length = [Rate(min(0.9, 0.25 + 0.15 * length)) for length in range(LONGEST_MATCH + 1)]
         self._closing = Rate(0.12, 8.0)
         self._closing_at_phrase = Rate(0.5)
+        self._ending_numbers = Rate(0.5)
 
     def write(self, tokens: Sequence[int]) -> None:
         """Tell all tokens of the record so far."""
@@ -126,10 +132,12 @@ class TextGuesses:
     def _closing_guesses(self, position: Position, matches: Sequence[Match]) -> list[Guess]:
         found = self._closing_tokens(position.allowed)
         total = sum(self._shares[kind] for kind in found)
-        chance = self._closing_rate(matches).value
+        in_number = position.allowed.count <= _MOST_IN_NUMBERS
+        chance = (self._ending_numbers if in_number else self._closing_rate(matches)).value
         best = matches[0] if matches else None
+        note = TextNote(best, ends_number=in_number)
         return [
-            Guess(token, chance * self._shares[kind] / total, "text", TextNote(best, closes=kind))
+            Guess(token, chance * self._shares[kind] / total, "text", note._replace(closes=kind))
             for kind, token in found.items()
         ]
 
@@ -140,7 +148,7 @@ class TextGuesses:
             return found
         found = {
             kind: token
-            for kind, tokens in enumerate(self._closings)
+            for kind, tokens in enumerate(self._ends if allowed.count <= _MOST_IN_NUMBERS else self._closings)
             if (token := next((token for token in tokens if token in allowed), None)) is not None
         }
         if len(found) > 1:
@@ -160,7 +168,9 @@ class TextGuesses:
         if closings:
             match = closings[0][1].match
             closed = any(right for right, _ in closings)
-            self._closing_rate([] if match is None else [match]).learn(closed)
+            in_number = closings[0][1].ends_number
+            rate = self._closing_rate([] if match is None else [match])
+            (self._ending_numbers if in_number else rate).learn(closed)
             if closed:
                 return
         for right, note in noted:
@@ -184,3 +194,8 @@ class TextGuesses:
             if data[:1] and data[0] in _PHRASE_ENDS:
                 return self._closing_at_phrase
         return self._closing
+
+
+def _known(vocabulary: Vocabulary, texts: Sequence[bytes]) -> list[int]:
+    """The tokens of these texts, as far as there are such."""
+    return [token for text in texts if (token := vocabulary.token_id(text)) is not None]

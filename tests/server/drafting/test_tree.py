@@ -146,3 +146,18 @@ def test_policies_by_name() -> None:
         policy = drafting_policy(name, vocabulary(), (), width=9)  # type: ignore[arg-type]
         assert isinstance(policy, Tree)
         assert (policy.options.branches, policy.options.text, policy.options.width) == (branches, text, 9)
+
+
+def test_a_free_number_is_guessed_to_its_end() -> None:
+    document: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}, "city": {"enum": ["Oslo", "Rome"]}},
+        "required": ["size", "city"],
+        "additionalProperties": False,
+    }
+    compiled, canonical = compile_spec(parse_document(document)), Canonical(vocabulary())
+    session = Decoder(
+        compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical
+    ).session()
+    session.commit(vocabulary().encode('{"size": 4'))
+    assert any(path.startswith(', "city": "') for path in paths(tree(width=60).plan(session)))
