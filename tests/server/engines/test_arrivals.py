@@ -108,11 +108,11 @@ def check_schedule(model: Model, source: random.Random, num_wishes: int) -> dict
 
 def test_each_request_writes_what_it_writes_alone() -> None:
     ends: dict[str, int] = {}
-    for seed in range(60):
+    for seed in range(30):
         for reason, count in check_schedule(ScriptedModel(64, seed=seed), random.Random(seed), 20).items():
             ends[reason] = ends.get(reason, 0) + count
     assert set(ends) == {"reused", "stop", "length", "cancelled", "error"}
-    assert min(ends.values()) > 10
+    assert min(ends.values()) > 5
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral_window", "gemma2"])
