@@ -12,6 +12,7 @@ from factorspec_sdk.client.result import (
     RelationReport,
     Report,
     Result,
+    TextFilterReport,
     Usage,
 )
 from factorspec_sdk.client.transport import Transport
@@ -27,6 +28,7 @@ __all__ = [
     "RelationReport",
     "Report",
     "Result",
+    "TextFilterReport",
     "Transport",
     "UnenforcedAnswer",
     "Usage",

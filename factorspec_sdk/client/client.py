@@ -84,6 +84,7 @@ class Client:
         seed: int | None = None,
         origins: bool = False,
         on_budget: OnBudget = "narrow",
+        canonical_text: bool = False,
     ) -> Result[T]:
         """A valid record.
 
@@ -97,6 +98,8 @@ class Client:
             origins: report where each token came from.
             on_budget: where the budget for proving feasibility ends in mid-record: ``narrow`` goes on among
                 the values that are proven (``report.exact`` is False), ``abort`` raises ``BudgetSpent``.
+            canonical_text: free text is written in the tokenizer's own tokens too: the record's ids are
+                those of its text. ``report.text_filter`` says what that cost.
 
         Raises:
             DeclarationError: the model cannot be sent.
@@ -116,6 +119,7 @@ class Client:
             seed=seed,
             origins=origins,
             on_budget=on_budget,
+            canonical_text=canonical_text,
         )
         exchange = Exchange.of(record, messages, options)
         started = perf_counter()
@@ -169,6 +173,7 @@ class AsyncClient:
         seed: int | None = None,
         origins: bool = False,
         on_budget: OnBudget = "narrow",
+        canonical_text: bool = False,
     ) -> Result[T]:
         """A valid record; arguments and errors as for ``Client.generate``. Cancelling drops the request."""
         if self._model is None:
@@ -181,6 +186,7 @@ class AsyncClient:
             seed=seed,
             origins=origins,
             on_budget=on_budget,
+            canonical_text=canonical_text,
         )
         exchange = Exchange.of(record, messages, options)
         started = perf_counter()

@@ -37,6 +37,7 @@ class Options:
         seed: of the sampling noise; None lets the server draw one.
         origins: ask where each token came from.
         on_budget: where a budget ends in mid-record, go on among proven values, or abort.
+        canonical_text: ask for free text in the tokenizer's own tokens.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Options:
     seed: int | None = None
     origins: bool = False
     on_budget: OnBudget = "narrow"
+    canonical_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Exchange(Generic[T]):
         wishes: JsonObject = {"origins": True} if options.origins else {}
         if options.on_budget != "narrow":
             wishes["on_budget"] = options.on_budget
+        if options.canonical_text:
+            wishes["canonical_text"] = True
         if wishes:
             body["factorspec"] = wishes
         return cls(record, spec, body)

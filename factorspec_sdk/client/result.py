@@ -76,6 +76,23 @@ class DraftReport:
 
 
 @dataclass(frozen=True, slots=True)
+class TextFilterReport:
+    """What writing free text in the tokenizer's own tokens took.
+
+    Attributes:
+        checked: sampled tokens that were looked at.
+        refused: those that were drawn again.
+        dropped: tokens that stand all the same, since no other fitted into the token limit.
+        time_s: seconds for it.
+    """
+
+    checked: int
+    refused: int
+    dropped: int
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How a record came about, as the server tells it.
 
@@ -106,6 +123,7 @@ class Report:
         relations: a verdict for each relation on each object that holds it.
         objective: what the record reaches, level by level.
         origins: each token's text and where it came from; None unless the call asked for it.
+        text_filter: of a call with ``canonical_text``.
     """
 
     exact: bool
@@ -133,6 +151,7 @@ class Report:
     relations: tuple[RelationReport, ...] = ()
     objective: tuple[GoalReport, ...] = ()
     origins: tuple[tuple[str, Origin], ...] | None = None
+    text_filter: TextFilterReport | None = None
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

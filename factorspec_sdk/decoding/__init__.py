@@ -1,5 +1,6 @@
 """Where the factor graph, JSON text and the vocabulary meet: decoder, session and plan, the engines' seam."""
 
+from factorspec_sdk.decoding.canonical_session import CanonicalSession
 from factorspec_sdk.decoding.decoder import Decoder
 from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Position, Shape
 from factorspec_sdk.decoding.report import Origin, Report
@@ -7,6 +8,7 @@ from factorspec_sdk.decoding.row_filling import fill_rows
 from factorspec_sdk.decoding.session import OnBudget, Session, SessionState
 
 __all__ = [
+    "CanonicalSession",
     "Choice",
     "Decoder",
     "DraftKind",

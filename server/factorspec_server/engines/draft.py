@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from factorspec_server.drafting.seam import Choice, DraftKind, FloatArray, Plan
 
-Choose = Callable[[Choice, FloatArray, int], int]
+Choose = Callable[[Choice, FloatArray, Sequence[int]], int]
 """The token that stands at a choice, from its logits and the number of drafted tokens before it."""
 
 
@@ -102,7 +102,7 @@ class Draft:
 
         Args:
             logits: one array for each choice.
-            choose: draws a token.
+            choose: draws a token behind those that the walk has come by.
         """
         decisions = {choice.node: (choice, found) for choice, found in zip(self.choices, logits, strict=True)}
         certain = {self.parents[node]: node for node, sure in enumerate(self.certain) if sure}
@@ -110,7 +110,7 @@ class Draft:
         while True:
             if at in decisions:
                 choice, found = decisions[at]
-                token = choose(choice, found, len(walk.tokens))
+                token = choose(choice, found, walk.tokens)
                 walk.decided.append(choice)
                 drafted = next((node for node in choice.children if self.tokens[node] == token), None)
                 if drafted is None:

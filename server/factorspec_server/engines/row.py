@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from factorspec_sdk.decoding import CanonicalSession
 from factorspec_server.drafting.seam import Choice, FloatArray, IntArray, Session
 from factorspec_server.engines.chat import ChatSession
 from factorspec_server.engines.draft import Draft
@@ -173,11 +174,20 @@ class Row:
         self._commit(walk.tokens)
         return kept
 
-    def _choose(self, choice: Choice, values: FloatArray, depth: int) -> int:
-        """Sample at a choice."""
-        ids = choice.allowed.ids()
+    def _choose(self, choice: Choice, values: FloatArray, before: Sequence[int]) -> int:
+        """Sample at a choice behind the tokens ``before``; what the session does not admit is drawn again."""
+        session, sampling = self.request.session, self.request.sampling
+        ids, position = choice.allowed.ids(), len(self._tokens) + len(before)
         scores = values if len(ids) <= GATHERED_IDS else values[ids]
-        return choose(scores, ids, self.request.sampling, len(self._tokens) + depth)
+        token = choose(scores, ids, sampling, position)
+        if isinstance(session, CanonicalSession):
+            while not session.admits(token, before):
+                others = ids != token
+                ids, scores = ids[others], scores[others]
+                if not len(ids):
+                    raise SessionStalled("the session admits none of the tokens that it allows")
+                token = choose(scores, ids, sampling, position)
+        return token
 
     def _commit(self, token_ids: list[int]) -> None:
         text = ""

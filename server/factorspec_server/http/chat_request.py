@@ -111,12 +111,14 @@ class Wishes(BaseModel):
     Attributes:
         origins: the report says where each token came from.
         on_budget: where a budget ends in mid-record, go on among proven values, or abort with an error.
+        canonical_text: free text is written in the tokenizer's own tokens too, at a cost for each token.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     origins: bool = False
     on_budget: Literal["narrow", "abort"] = "narrow"
+    canonical_text: bool = False
 
 
 class ChatRequest(BaseModel):

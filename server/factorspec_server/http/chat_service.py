@@ -12,12 +12,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from factorspec_sdk.decoding import OnBudget, Session
+from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
 from factorspec_server.drafting import Certain, DraftingPolicy
 from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling
 from factorspec_server.housekeeping import Housekeeping
-from factorspec_server.http.chat_request import ChatRequest
+from factorspec_server.http.chat_request import ChatRequest, Wishes
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.http.report import origins_of, report_of
 from factorspec_server.http.served_model import ServedModel
@@ -89,7 +89,7 @@ class ChatService:
         if document is not None:
             compiled, was_cached = self.compiler.compile(document)
             most = limit if chat.token_limit else room
-            limit, session = _session(compiled, limit, most, chat.factorspec.on_budget)
+            limit, session = _session(compiled, limit, most, chat.factorspec)
         request = Request(
             prompt_ids=prompt_ids,
             token_limit=limit,
@@ -183,14 +183,15 @@ def usage_of(completion: Completion) -> dict[str, JsonValue]:
     }
 
 
-def _session(compiled: CompiledSpec, limit: int, most: int, on_budget: OnBudget) -> tuple[int, Session]:
+def _session(compiled: CompiledSpec, limit: int, most: int, wishes: Wishes) -> tuple[int, Session]:
     """A session under ``limit``, or under ``most`` where the shortest record needs more than ``limit``."""
+    on_budget, canonical_text = wishes.on_budget, wishes.canonical_text
     try:
-        return limit, compiled.decoder.session(limit, on_budget=on_budget)
+        return limit, compiled.decoder.session(limit, on_budget=on_budget, canonical_text=canonical_text)
     except TokenLimitTooSmall:
         if most <= limit:
             raise
-        return most, compiled.decoder.session(most, on_budget=on_budget)
+        return most, compiled.decoder.session(most, on_budget=on_budget, canonical_text=canonical_text)
 
 
 def _sampling(chat: ChatRequest) -> Sampling:

@@ -56,6 +56,7 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
         "compile_s": round(compiled.compile_s, 6),
         "relations": [_verdict(verdict) for verdict in judged],
         "objective": _objective(compiled, record),
+        **({} if counted.text_filter is None else {"text_filter": asdict(counted.text_filter)}),
     }
 
 
