@@ -96,10 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, default=Path("results/masks.json"), metavar="OUT")
     parser.add_argument("--workload", action="append", choices=names, help="may be repeated; all")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="may be repeated; all")
-    parser.add_argument("--limit", type=int, default=24, metavar="N", help="most specs of a workload")
+    parser.add_argument("--limit", type=int, default=8, metavar="N", help="most specs of a workload")
     parser.add_argument("--records", type=int, default=10, metavar="N", help="records of each spec")
     parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="the best of so many rounds counts"
+        "--rounds", type=int, default=2, metavar="N", help="the best of so many rounds counts"
     )
     parser.add_argument("--core", type=int, help="the core to run on; the last one")
     parser.add_argument("--profile", action="store_true", help="print where FactorSpec's time goes instead")
