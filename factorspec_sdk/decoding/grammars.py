@@ -18,6 +18,7 @@ time to compile goes by the size of the grammar's text, which is bounded (``MAX_
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ from factorspec_sdk.wire.patterns import PatternProblem, pattern_size
 if TYPE_CHECKING:
     import xgrammar
 
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)", re.DOTALL)
 _MISSING = "xgrammar is not installed; run: pip install 'factorspec[tokens]'"
 #: characters of grammars, of one spec together; about two seconds to compile
 MAX_GRAMMAR_SIZE = 1 << 20
@@ -323,6 +325,14 @@ def _matcher(compiled: xgrammar.CompiledGrammar) -> xgrammar.GrammarMatcher:
     return xgrammar.GrammarMatcher(compiled)
 
 
+def _readable(grammar: str) -> str:
+    r"""A grammar as XGrammar prints it, so that it reads the same again.
+
+    It prints U+00E9 as ``\xe9``, and reads ``\xe912`` as one character.
+    """
+    return _ESCAPE.sub(lambda found: f"\\u00{found[1]}" if found[1] else found[0], grammar)
+
+
 def _grammar_of_schema(schema: dict[str, JsonValue], path: str) -> str:
     try:
         import xgrammar
@@ -335,7 +345,7 @@ def _grammar_of_schema(schema: dict[str, JsonValue], path: str) -> str:
         separators=(ITEM_SEPARATOR, KEY_SEPARATOR),
         strict_mode=True,
     )
-    bounded = with_bounded_numbers(str(grammar))
+    bounded = with_bounded_numbers(_readable(str(grammar)))
     if bounded is None:
         raise EngineError(
             "this version of XGrammar writes numbers by rules that are not known here",
