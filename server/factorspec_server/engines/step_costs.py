@@ -37,17 +37,18 @@ def measure_costs(model: Model, *, budget_s: float = BUDGET_S) -> CostModel:
     batch.extend([_tokens(model, held)], [[]])
     batch.accept(0, range(held))
     _time_of(batch, _tokens(model, 1))  # the first of its kind takes longer
-    started = perf_counter()
+    left_s = budget_s
     points: list[tuple[int, float]] = []
     for size in _SIZES:
-        left_s = budget_s - (perf_counter() - started)
         if held + size > model.max_positions:
             break
         if len(points) >= _LEAST_SIZES and _REPEATS * CostModel.of(points).step_s(size) > left_s:
             break
         tokens = _tokens(model, size)
-        # the first step of a size may take longer
-        points.append((size, min(_time_of(batch, tokens) for _ in range(_REPEATS))))
+        # the first step of a size may take much longer, while a GPU loads what it needs: not counted
+        step_s = min(_time_of(batch, tokens) for _ in range(_REPEATS))
+        points.append((size, step_s))
+        left_s -= _REPEATS * step_s
     return CostModel.of(points)
 
 

@@ -11,10 +11,11 @@ from factorspec_server.engines.step_costs import measure_costs, split_tokens, st
 
 
 class Clock:
-    """Time passes only while a step runs; ``cost`` seconds for its tokens."""
+    """Time passes only while a step runs: ``cost`` seconds for its tokens, more for the first of a size."""
 
-    def __init__(self, cost: Callable[[int], float]) -> None:
+    def __init__(self, cost: Callable[[int], float], cold_s: float) -> None:
         self.cost = cost
+        self.cold_s = cold_s
         self.now = 0.0
         self.steps: list[int] = []
 
@@ -22,12 +23,13 @@ class Clock:
         return self.now
 
     def run(self, num_tokens: int) -> None:
+        is_cold = num_tokens not in self.steps
         self.steps.append(num_tokens)
-        self.now += self.cost(num_tokens)
+        self.now += self.cost(num_tokens) + is_cold * self.cold_s
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, cost: Callable[[int], float], **options: float) -> CostModel:
-    clock = Clock(cost)
+    clock = Clock(cost, options.pop("cold_s", 0.0))
     model = ScriptedModel(64, max_positions=int(options.pop("max_positions", 4096)))
     open_batch = model.open
 
@@ -61,6 +63,12 @@ def test_a_quick_model_is_measured_up_to_wide_steps(monkeypatch: pytest.MonkeyPa
     costs = measured(monkeypatch, of_gpu)
     assert [size for size, _ in costs.points] == [1, 4, 16, 64, 256, 1024]
     assert all(seconds == pytest.approx(of_gpu(size)) for size, seconds in costs.points)
+
+
+def test_the_first_step_of_a_size_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    cold, warm = measured(monkeypatch, of_gpu, cold_s=0.9), measured(monkeypatch, of_gpu)
+    assert [size for size, _ in cold.points] == [size for size, _ in warm.points]
+    assert [seconds for _, seconds in cold.points] == pytest.approx([seconds for _, seconds in warm.points])
 
 
 def test_a_slow_model_is_measured_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
