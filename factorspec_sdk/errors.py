@@ -71,6 +71,35 @@ class Problem:
         return text
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as OpenAI's API gives them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer that a client got on the way to a record.
+
+    Attributes:
+        text: of the answer.
+        problems: what is wrong with it: relations by name, with the values that break them; empty for a valid
+            record.
+        usage: token counts; None where the server gave none.
+        finish_reason: as the server gave it.
+        time_s: seconds from request to answer.
+    """
+
+    text: str
+    problems: tuple[Problem, ...]
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    time_s: float = 0.0
+
+
 class FactorspecError(Exception):
     """Base of all errors of this package.
 
@@ -78,9 +107,11 @@ class FactorspecError(Exception):
         code: stable identifier of the kind of error.
         message: one sentence for people.
         problems: everything that is wrong, in order; may be empty.
+        attempts: answers that a client got before it gave up, first to last.
     """
 
     code: ClassVar[str] = "factorspec_error"
+    attempts: tuple[Attempt, ...] = ()
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
         self.message = message
@@ -99,6 +130,11 @@ class FactorspecError(Exception):
     def place(self) -> str | None:
         """Place of the first problem, or None where no place is known."""
         return self.problems[0].place if self.problems else None
+
+    @property
+    def last_attempt(self) -> Attempt | None:
+        """The last answer that a client got, or None where there was none."""
+        return self.attempts[-1] if self.attempts else None
 
 
 class DeclarationError(FactorspecError):

@@ -5,6 +5,8 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.client import AsyncClient, Client
+from factorspec_sdk.client.exchange import Fallback, Strategy
+from factorspec_sdk.client.prompting import Prompting, rules_of
 from factorspec_sdk.client.result import (
     DraftReport,
     GoalReport,
@@ -12,24 +14,32 @@ from factorspec_sdk.client.result import (
     RelationReport,
     Report,
     Result,
+    Route,
     TextFilterReport,
-    Usage,
 )
-from factorspec_sdk.client.transport import Transport
+from factorspec_sdk.client.transport import AsyncTransport, Transport
+from factorspec_sdk.errors import Attempt, Usage
 
 __all__ = [
     "AsyncClient",
+    "AsyncTransport",
+    "Attempt",
     "Client",
     "DraftReport",
+    "Fallback",
     "GoalReport",
     "IncompleteAnswer",
     "InvalidAnswer",
     "Origin",
+    "Prompting",
     "RelationReport",
     "Report",
     "Result",
+    "Route",
+    "Strategy",
     "TextFilterReport",
     "Transport",
     "UnenforcedAnswer",
     "Usage",
+    "rules_of",
 ]

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 from types import TracebackType
 from typing import Self, TypeVar
 
 from pydantic import BaseModel
 
-from factorspec_sdk.client.exchange import Exchange, Message, OnBudget, Options
+from factorspec_sdk.client.asking import ask, ask_async
+from factorspec_sdk.client.exchange import (
+    MAX_ANSWERS,
+    Exchange,
+    Fallback,
+    Message,
+    OnBudget,
+    Options,
+    Strategy,
+)
 from factorspec_sdk.client.local import local_engine
+from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
+from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.transport import AsyncTransport, Transport
 
 T = TypeVar("T", bound=BaseModel)
@@ -85,6 +95,11 @@ class Client:
         origins: bool = False,
         on_budget: OnBudget = "narrow",
         canonical_text: bool = False,
+        strategy: Strategy = "auto",
+        fallback: Fallback | None = None,
+        max_answers: int = MAX_ANSWERS,
+        skip_model: bool = False,
+        prompting: Prompting = "auto",
     ) -> Result[T]:
         """A valid record.
 
@@ -100,6 +115,23 @@ class Client:
                 the values that are proven (``report.exact`` is False), ``abort`` raises ``BudgetSpent``.
             canonical_text: free text is written in the tokenizer's own tokens too: the record's ids are
                 those of its text. ``report.text_filter`` says what that cost.
+            strategy: how the record is made sure to be valid; which one it was is in the result.
+
+                - ``constrained``: the server enforces the spec while the model writes, and says so.
+                - ``retry``: any OpenAI-compatible server; the answer is checked here, and the model is asked
+                  again with the broken relations and their values. A valid answer is taken, whatever stands
+                  around it.
+                - ``repair``: as ``retry``, but of the answer the fewest fields are changed so that every
+                  relation holds; ``changes`` of the result says which.
+                - ``determined``: no model is asked; the spec has to leave nothing open.
+                - ``auto``: ``constrained``. A server that does not say that it enforces the spec is an error,
+                  unless ``fallback`` names what to do with its answer.
+            fallback: ``retry`` or ``repair`` for ``auto``.
+            max_answers: most answers that ``retry`` and ``repair`` ask for.
+            skip_model: ``auto`` may fill a record without asking a model where its spec leaves nothing open.
+            prompting: ``rules`` puts the schema and the relations in words into the system message, ``none``
+                nothing, ``auto`` the rules where the server may not enforce them (``retry``, ``repair``, a
+                ``fallback``). A function of the spec gives a text of its own.
 
         Raises:
             DeclarationError: the model cannot be sent.
@@ -110,6 +142,8 @@ class Client:
             RecordError: the record does not pass the model's own validation.
             ConnectionLost: there was no answer.
             EngineError: the server or the model failed.
+
+            All of them carry the answers that came before, as ``attempts``.
         """
         options = Options(
             model=self.model,
@@ -120,11 +154,14 @@ class Client:
             origins=origins,
             on_budget=on_budget,
             canonical_text=canonical_text,
+            strategy=strategy,
+            fallback=fallback,
+            max_answers=max_answers,
+            skip_model=skip_model,
+            prompting=prompting,
         )
-        exchange = Exchange.of(record, messages, options)
-        started = perf_counter()
-        answer = self._transport.complete(exchange.body, timeout_s=self._timeout_s)
-        return exchange.result(answer, perf_counter() - started)
+        steps = steps_of(Exchange.of(record, messages, options))
+        return ask(steps, lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
 
     @property
     def model(self) -> str:
@@ -147,7 +184,7 @@ class Client:
 
 
 class AsyncClient:
-    """``Client`` for asyncio, over HTTP; see there."""
+    """``Client`` for asyncio; see there."""
 
     def __init__(
         self,
@@ -157,8 +194,9 @@ class AsyncClient:
         model: str | None = None,
         timeout_s: float = _TIMEOUT_S,
         attempts: int = _ATTEMPTS,
+        engine: AsyncTransport | None = None,
     ) -> None:
-        self._transport = _async_http(base_url, api_key, attempts)
+        self._transport = engine if engine is not None else _async_http(base_url, api_key, attempts)
         self._model = model
         self._timeout_s = timeout_s
 
@@ -174,6 +212,11 @@ class AsyncClient:
         origins: bool = False,
         on_budget: OnBudget = "narrow",
         canonical_text: bool = False,
+        strategy: Strategy = "auto",
+        fallback: Fallback | None = None,
+        max_answers: int = MAX_ANSWERS,
+        skip_model: bool = False,
+        prompting: Prompting = "auto",
     ) -> Result[T]:
         """A valid record; arguments and errors as for ``Client.generate``. Cancelling drops the request."""
         if self._model is None:
@@ -187,11 +230,14 @@ class AsyncClient:
             origins=origins,
             on_budget=on_budget,
             canonical_text=canonical_text,
+            strategy=strategy,
+            fallback=fallback,
+            max_answers=max_answers,
+            skip_model=skip_model,
+            prompting=prompting,
         )
-        exchange = Exchange.of(record, messages, options)
-        started = perf_counter()
-        answer = await self._transport.complete(exchange.body, timeout_s=self._timeout_s)
-        return exchange.result(answer, perf_counter() - started)
+        steps = steps_of(Exchange.of(record, messages, options))
+        return await ask_async(steps, lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
 
     async def close(self) -> None:
         """Give up connections."""

@@ -10,9 +10,11 @@ from typing import Generic, Literal, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
-from factorspec_sdk.client.result import Report, Result, Usage
+from factorspec_sdk.client.prompting import Prompting, with_rules
+from factorspec_sdk.client.reading import problem_of, text_of, usage_of
+from factorspec_sdk.client.result import Report, Result
 from factorspec_sdk.client.transport import JsonObject
-from factorspec_sdk.errors import EngineError, JsonValue, Problem, shown
+from factorspec_sdk.errors import EngineError, JsonValue, shown
 from factorspec_sdk.records import spec as spec_of
 from factorspec_sdk.wire import Spec
 
@@ -20,9 +22,13 @@ T = TypeVar("T", bound=BaseModel)
 Message = Mapping[str, str]
 #: what the server does where a budget ends in mid-record
 OnBudget = Literal["narrow", "abort"]
+MAX_ANSWERS = 3
+#: how a record is made sure to be valid; see ``Client.generate``
+Strategy = Literal["auto", "constrained", "retry", "repair", "determined"]
+#: what ``auto`` may do where the server does not enforce the spec
+Fallback = Literal["retry", "repair"]
 
 _REPORT = TypeAdapter(Report)
-_USAGE = TypeAdapter(Usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,11 @@ class Options:
         origins: ask where each token came from.
         on_budget: where a budget ends in mid-record, go on among proven values, or abort.
         canonical_text: ask for free text in the tokenizer's own tokens.
+        strategy: how the record is made sure to be valid.
+        fallback: what ``auto`` may do where the server does not enforce the spec; None: raise.
+        max_answers: most answers that ``retry`` and ``repair`` ask for.
+        skip_model: ``auto`` may fill a record that its spec determines without asking.
+        prompting: whether the rules go into the prompt in words.
     """
 
     model: str
@@ -48,15 +59,28 @@ class Options:
     origins: bool = False
     on_budget: OnBudget = "narrow"
     canonical_text: bool = False
+    strategy: Strategy = "auto"
+    fallback: Fallback | None = None
+    max_answers: int = MAX_ANSWERS
+    skip_model: bool = False
+    prompting: Prompting = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Generic[T]):
-    """One record asked for: what is sent, and what comes back of it."""
+    """One record asked for: what is sent, and what comes back of it.
+
+    Attributes:
+        record: the model, bound if it has parameters.
+        spec: its spec.
+        options: how it is asked for.
+        turns: the conversation, with the rules in words where they are wanted.
+    """
 
     record: type[T]
     spec: Spec
-    body: JsonObject
+    options: Options
+    turns: tuple[JsonObject, ...]
 
     @classmethod
     def of(cls, record: type[T], messages: str | Sequence[Message], options: Options) -> Exchange[T]:
@@ -72,19 +96,19 @@ class Exchange(Generic[T]):
         """
         spec = spec_of(record)
         conversation = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-        turns: list[JsonValue] = [dict(message) for message in conversation]
-        schema: JsonObject = {"name": _name(record), "strict": True, "schema": spec.document}
-        body: JsonObject = {
-            "model": options.model,
-            "messages": turns,
-            "response_format": {"type": "json_schema", "json_schema": schema},
-            "temperature": options.temperature,
-            "top_p": options.top_p,
-        }
-        if options.max_tokens is not None:
-            body["max_tokens"] = options.max_tokens
-        if options.seed is not None:
-            body["seed"] = options.seed
+        turns: list[JsonObject] = [dict(message) for message in conversation]
+        in_words = options.strategy in ("retry", "repair") or options.fallback is not None
+        return cls(
+            record, spec, options, tuple(with_rules(turns, spec, options.prompting, in_words=in_words))
+        )
+
+    @property
+    def body(self) -> JsonObject:
+        """The request that asks the server to enforce the spec."""
+        options = self.options
+        schema: JsonObject = {"name": _name(self.record), "strict": True, "schema": self.spec.document}
+        body = self.plain_body(self.turns)
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
         wishes: JsonObject = {"origins": True} if options.origins else {}
         if options.on_budget != "narrow":
             wishes["on_budget"] = options.on_budget
@@ -92,7 +116,28 @@ class Exchange(Generic[T]):
             wishes["canonical_text"] = True
         if wishes:
             body["factorspec"] = wishes
-        return cls(record, spec, body)
+        return body
+
+    def plain_body(self, turns: Sequence[JsonObject]) -> JsonObject:
+        """A request that any OpenAI-compatible server takes; it asks for nothing to be enforced."""
+        options = self.options
+        listed: list[JsonValue] = [*turns]
+        body: JsonObject = {
+            "model": options.model,
+            "messages": listed,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+        }
+        if options.max_tokens is not None:
+            body["max_tokens"] = options.max_tokens
+        if options.seed is not None:
+            body["seed"] = options.seed
+        return body
+
+    def is_enforced(self, answer: JsonObject) -> bool:
+        """Whether the server confirmed that it enforced this spec."""
+        vendor = answer.get("factorspec")
+        return isinstance(vendor, dict) and vendor.get("spec_hash") == self.spec.hash
 
     def result(self, answer: JsonObject, time_s: float) -> Result[T]:
         """What the answer stands for.
@@ -103,17 +148,19 @@ class Exchange(Generic[T]):
             RecordError: the record does not pass its model's validation.
         """
         vendor = answer.get("factorspec")
-        text, finish_reason = _text_of(answer)
-        if not isinstance(vendor, dict) or vendor.get("spec_hash") != self.spec.hash:
+        text, finish_reason = text_of(answer)
+        if not isinstance(vendor, dict) or not self.is_enforced(answer):
             raise UnenforcedAnswer(_not_enforced(vendor), raw=answer)
         if finish_reason != "stop":
             message = f"the answer ended ({finish_reason}) before the record was complete; allow more tokens"
             raise IncompleteAnswer(message, partial=text, raw=answer)
         try:
             report = _REPORT.validate_python(vendor.get("report"))
-            usage = _USAGE.validate_python(answer.get("usage"))
         except ValidationError as error:
             raise EngineError(f"the server's report cannot be read: {error}") from error
+        usage = usage_of(answer)
+        if usage is None:
+            raise EngineError(f"the server's token counts cannot be read: {shown(answer.get('usage'))}")
         value = self._value(text, answer)
         return Result(value, report, text, usage, self.spec.hash, time_s, answer)
 
@@ -123,7 +170,7 @@ class Exchange(Generic[T]):
         except ValidationError as error:
             raise InvalidAnswer(
                 f"the record does not pass the validation of {self.record.__name__}",
-                [_problem(item) for item in error.errors(include_url=False, include_context=False)],
+                [problem_of(item) for item in error.errors(include_url=False, include_context=False)],
                 text=text,
                 value=_json_or_none(text),
                 raw=answer,
@@ -136,17 +183,6 @@ def _name(record: type[BaseModel]) -> str:
     return name[:64]
 
 
-def _text_of(answer: JsonObject) -> tuple[str, object]:
-    """The first choice's text and its finish reason."""
-    choices = answer.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(choice, dict) or not (content is None or isinstance(content, str)):
-        raise EngineError("the server's answer holds no message; is base_url an OpenAI-compatible API?")
-    return content or "", choice.get("finish_reason")
-
-
 def _not_enforced(vendor: object) -> str:
     if not isinstance(vendor, dict):
         return (
@@ -157,14 +193,6 @@ def _not_enforced(vendor: object) -> str:
         f"the server enforced another spec ({vendor.get('spec_hash')!r}); "
         "do client and server have the same version of factorspec?"
     )
-
-
-def _problem(item: Mapping[str, object]) -> Problem:
-    place = ""
-    loc = item["loc"]
-    for step in loc if isinstance(loc, tuple) else ():
-        place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else str(step)
-    return Problem(place, str(item["msg"]), shown(item["input"]))
 
 
 def _json_or_none(text: str) -> object:

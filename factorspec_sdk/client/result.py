@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.errors import Attempt, Usage
+
+if TYPE_CHECKING:
+    from factorspec_sdk.explaining import Change
 
 T = TypeVar("T")
 Origin = Literal["certain", "chosen", "free"]
+#: how a record was made
+Route = Literal["constrained", "retry", "repair", "determined"]
 
 _GUESSES = {"branch": "in branches", "text": "in free text"}
 
@@ -158,7 +164,7 @@ class Report:
 
     def _lines(self) -> Iterator[str]:
         tokens = f"{self.tokens} tokens: {self.certain} certain, {self.chosen} chosen, {self.free} free"
-        yield f"{tokens}; {self.model_steps} steps of the model"
+        yield f"{tokens}; {self.model_steps} steps of the model" if self.model_steps else tokens
         drafts = [
             f"{count.accepted} of {count.drafted} {_GUESSES[kind]}"
             for kind, count in self.drafts.items()
@@ -169,7 +175,9 @@ class Report:
             yield f"drafted and kept: {', '.join(drafts)}; {vain}"
         reused = f" ({self.reused} of {self.prompt_tokens} tokens known)" if self.reused else ""
         times = f"{self.prefill_s:.2f} s for the prompt{reused}, {self.decode_s:.2f} s for the record"
-        yield f"{times}, {self.compile_s:.2f} s to compile the spec{' before' if self.spec_cached else ''}"
+        if self.prefill_s or self.decode_s:
+            before = " before" if self.spec_cached else ""
+            yield f"{times}, {self.compile_s:.2f} s to compile the spec{before}"
         if not self.exact:
             yield "a budget narrowed the choice among valid records"
         if self.near_limit:
@@ -179,26 +187,21 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Token counts as OpenAI's API gives them."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Result(Generic[T]):
     """A valid record and how it came about.
 
     Attributes:
         value: the record, validated by its model.
-        report: how it came about.
+        report: how it came about. On other routes than ``constrained`` no server tells: all tokens count as
+            free text, and the verdicts on the relations are the client's own.
         text: the record's JSON text, as it was written.
-        usage: token counts.
-        spec_hash: hash of the spec that the server enforced.
-        time_s: seconds from request to answer, as seen here.
-        raw: the whole answer.
+        usage: token counts, of all attempts together.
+        spec_hash: hash of the spec that the record satisfies.
+        time_s: seconds from request to answer, as seen here, of all attempts together.
+        raw: the whole last answer; empty where none was asked for.
+        route: the strategy that made it.
+        attempts: all answers that were asked for, the last one included.
+        changes: fields that ``repair`` changed in the last answer.
     """
 
     value: T
@@ -208,3 +211,11 @@ class Result(Generic[T]):
     spec_hash: str
     time_s: float
     raw: JsonObject
+    route: Route = "constrained"
+    attempts: tuple[Attempt, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """How often a model was asked."""
+        return len(self.attempts)
