@@ -16,7 +16,7 @@ found out about a set of values is remembered as long as the same set is asked f
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from factorspec_sdk.fields.forms import Form, Piece
@@ -71,8 +71,7 @@ class MergedWalk(FormWalk):
         if len(digits) <= piece.length:
             begun = "" if given or body else self._joined[negative]
             run = _Run(body, piece.length, negative, values, self._known_of(values))
-            ids = self._digits.ids
-            out.update(ids[token] for token in self._tokens_after(last, begun, digits, run, out))
+            self._descend(last, begun, digits, run, out)
 
     def _known_of(self, values: Values) -> _Known:
         asked, known = self._asked
@@ -81,27 +80,41 @@ class MergedWalk(FormWalk):
             self._asked = (values, known)
         return known
 
-    def _tokens_after(
-        self, last: str, begun: str, digits: str, run: _Run, found: Container[int] = ()
-    ) -> Iterator[str]:
-        """The tokens behind ``last`` that begin with ``begun`` and that some value goes on with.
+    def _descend(self, last: str, begun: str, digits: str, run: _Run, out: set[int] | None) -> bool:
+        """True if behind ``last`` some token that begins with ``begun`` goes on with some value.
 
-        ``digits`` are those of the run so far, those in ``begun`` included; some value begins with them.
-        Tokens in ``found`` may be left out.
+        Puts all of them into ``out``; without it, the first one is enough. ``digits`` are those of the run so
+        far, those in ``begun`` included; some value begins with them.
         """
         body, missing = run.body + digits, run.length - len(digits)
         if self._all(body, missing, run.negative, run.values):
-            yield from self._digits.firsts(last, begun, missing)
-            return
-        token = self._digits.ids.get(begun)
-        if token is not None and token not in found and self._digits.follows(last, begun):
-            if self._reaches(begun, digits, run):
-                yield begun
+            if out is None and not begun:
+                return self._digits.goes_on(last, missing)
+            firsts = self._digits.firsts(last, begun, missing)
+            if out is not None:
+                out |= firsts
+            return bool(firsts)
+        found = self._is_next(last, begun, digits, run, out)
         for digit in _DIGITS if missing else "":
+            if found and out is None:
+                break
             if self._digits.begins(begun + digit) and self._any(
                 body + digit, run.negative, run.values, missing - 1, exact=True
             ):
-                yield from self._tokens_after(last, begun + digit, digits + digit, run, found)
+                found |= self._descend(last, begun + digit, digits + digit, run, out)
+        return found
+
+    def _is_next(self, last: str, begun: str, digits: str, run: _Run, out: set[int] | None) -> bool:
+        """True if ``begun`` is itself such a token; puts it into ``out``."""
+        token = self._digits.ids.get(begun)
+        if token is None:
+            return False
+        if out is not None and token in out:
+            return True
+        found = self._digits.follows(last, begun) and self._reaches(begun, digits, run)
+        if found and out is not None:
+            out.add(token)
+        return found
 
     def _reaches(self, last: str, digits: str, run: _Run) -> bool:
         """True if behind the token ``last`` some tokens spell the rest of a value."""
@@ -110,7 +123,7 @@ class MergedWalk(FormWalk):
         key = (run.body, run.length, run.negative, last, digits)
         known = run.known.get(key)
         if known is None:
-            known = run.known[key] = next(self._tokens_after(last, "", digits, run), None) is not None
+            known = run.known[key] = self._descend(last, "", digits, run, None)
         return known
 
     def _begins_digits(self, piece: Piece, state: NumberState) -> bool:

@@ -43,7 +43,7 @@ class MergedDigits:
         self._beginnings = {text[:end] for text in self.ids for end in range(len(text) + 1)}
         self._pairs: dict[tuple[str, str], bool] = {}
         self._open: dict[tuple[str, int], bool] = {}
-        self._firsts: dict[tuple[str, str, int], tuple[str, ...]] = {}
+        self._firsts: dict[tuple[str, str, int], frozenset[int]] = {}
 
     def begins(self, text: str) -> bool:
         """True if some token begins so."""
@@ -71,8 +71,8 @@ class MergedDigits:
             known = self._open[key] = next(self._find_firsts(last, "", length), None) is not None
         return known
 
-    def firsts(self, last: str, begun: str, missing: int) -> tuple[str, ...]:
-        """Tokens behind ``last`` that begin with ``begun`` and, alone or with others, go on by just
+    def firsts(self, last: str, begun: str, missing: int) -> frozenset[int]:
+        """Ids of tokens behind ``last`` that begin with ``begun`` and, alone or with others, go on by just
         ``missing`` digits.
         """
         key = (last, begun, missing)
@@ -80,7 +80,8 @@ class MergedDigits:
         if known is None:
             if len(self._firsts) >= _MAX_FIRSTS:
                 self._firsts.clear()
-            known = self._firsts[key] = tuple(self._find_firsts(last, begun, missing))
+            texts = self._find_firsts(last, begun, missing)
+            known = self._firsts[key] = frozenset(self.ids[text] for text in texts)
         return known
 
     def _find_firsts(self, last: str, begun: str, missing: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from factorspec_sdk.tokens import Canonical
 from tests.tokenizers.matrix import NAMES, missing, vocabulary
 from tests.tokenizers.measure import compared, written
 
-_COLUMNS = "tokenizer       records canonical certain choices/record us/token   nodes wrong"
+_COLUMNS = "tokenizer          records canonical certain choices/record us/token   nodes wrong"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,12 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.names or NAMES:
         reason = missing(name)
         if reason is not None:
-            print(f"{name:16}{reason}")
+            print(f"{name:19}{reason}")
             continue
         try:
             failed |= _line(name, options)
         except FactorspecError as error:
-            print(f"{name:16}{error}")
+            print(f"{name:19}{error}")
             failed = True
     return int(failed)
 
@@ -45,7 +45,7 @@ def _line(name: str, options: argparse.Namespace) -> bool:
     share = written(canonical, options.records, options.seed)
     nodes = compared(canonical, options.specs, options.seed)
     print(
-        f"{name:16}{share.records:7} {share.canonical / max(share.records, 1):9.4f}"
+        f"{name:19}{share.records:7} {share.canonical / max(share.records, 1):9.4f}"
         f" {share.certain / max(share.tokens, 1):7.3f} {share.choices / max(share.records, 1):14.1f}"
         f" {1e6 * share.seconds / max(share.tokens, 1):8.1f} {nodes.checked:7} {len(nodes.wrong):5}",
         flush=True,
