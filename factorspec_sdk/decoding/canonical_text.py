@@ -122,7 +122,7 @@ class CanonicalText:
         if found == "begins":
             return True
         # Inside a character or an escape only a few of the ways to end it are among the texts.
-        is_open = found == "open" or any(map(_is_inside, hypotheses))
+        is_open = found != "differs" or any(map(_is_inside, hypotheses))
         return (
             is_open and self._may_look_deeper(hypotheses, depth) and self._by_token(tokens, hypotheses, depth)
         )
@@ -131,15 +131,18 @@ class CanonicalText:
         return depth < (_MAX_DEPTH if any(map(_is_in_character, hypotheses)) else 1)
 
     def _look(self, tokens: tuple[int, ...], texts: Iterator[Ahead]) -> Verdict:
-        """``begins`` if one of the texts says so, ``open`` if one leaves it open, else ``differs``."""
+        """``begins`` if one of the texts says so, else ``open`` if one leaves it open, else ``differs``;
+        ``unknown`` if none of them tells.
+        """
         tail = self._canonical.vocabulary.decode_bytes(tokens)
-        is_open = False
+        found: Verdict = "unknown"
         for data, final in texts:
             verdict = self._beginnings.of(tail, tokens, data, final=final)
             if verdict == "begins":
                 return verdict
-            is_open |= verdict == "open"
-        return "open" if is_open else "differs"
+            if verdict == "open" or (verdict == "differs" and found == "unknown"):
+                found = verdict
+        return found
 
     def _by_token(self, tokens: tuple[int, ...], hypotheses: Hypotheses, depth: int) -> bool:
         """Look at each token that may come next.
@@ -164,8 +167,7 @@ class CanonicalText:
         return False
 
     def _differs(self, tokens: tuple[int, ...], hypotheses: Hypotheses) -> bool:
-        step = hypotheses[0]
-        return isinstance(step, HoleStep) and self._look(tokens, self._following.within(step)) == "differs"
+        return self._look(tokens, self._following.texts(hypotheses)) == "differs"
 
     def _kind_of(self, data: bytes) -> str | None:
         """The kind of the first character; None where it is not whole or its kind is not known."""

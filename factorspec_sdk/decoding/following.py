@@ -102,6 +102,11 @@ class Following:
         yield from self.within(step)
         rules, prefix = step.place.rules, step.prefix
         mode = rules.mode(step.text)
+        way = rules.way_out(step.text)
+        if way is not None:
+            end = rules.walk(step.text, way)
+            if end is not None and rules.complete(end):
+                yield from _behind(prefix + way, self._of_endings(step.place, end, depth))
         for begun in _finishes(mode):
             for more in _LAST if mode != OUTSIDE else (b"",):
                 end = rules.walk(step.text, begun + more)

@@ -140,6 +140,11 @@ class GrammarRules(TextRules):
         assert isinstance(state, GrammarState)
         return state.string.mode
 
+    def way_out(self, state: object) -> bytes | None:
+        """The way to finish that was found."""
+        assert isinstance(state, GrammarState)
+        return state.finish if self.finish_cost(state) < UNBOUNDED else None
+
     def complete(self, state: object) -> bool:
         """True if the text may end here."""
         assert isinstance(state, GrammarState)

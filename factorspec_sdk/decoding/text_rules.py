@@ -64,6 +64,10 @@ class TextRules(ABC):
     def mode(self, state: TextState) -> int:
         """Where the text stands as a JSON string or value (``json_strings.py``)."""
 
+    def way_out(self, state: TextState) -> bytes | None:
+        """Bytes that bring the text to an end; None where none are known, or any will do."""
+        return None
+
     def roomy(self, state: TextState) -> Hashable | None:
         """Equal for states from which short texts go on and end alike; None where that is not known."""
         return None
