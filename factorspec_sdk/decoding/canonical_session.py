@@ -104,16 +104,20 @@ class CanonicalSession(Session):
         since = text_filter.since_cut(self._tokens)
         if self._is_behind_text(len(since)):
             return True
-        if text_filter.admits((*since, token), self._behind(token)):
+        if self._stands(token, since):
             return True
         if self._narrowing is None or not self._narrowing.near_limit:
             return False
-        if any(
-            text_filter.admits((*since, i), self._behind(i)) for i in allowed.ids()[:_MAX_LOOKED_AT].tolist()
-        ):
+        if any(self._stands(other, since) for other in allowed.ids()[:_MAX_LOOKED_AT].tolist()):
             return False
         self._tally.dropped += 1
         return True
+
+    def _stands(self, token: int, since: Sequence[int]) -> bool:
+        text_filter = self.decoder.canonical_text
+        if not text_filter.keeps_form(self._tokens, token):
+            return False
+        return text_filter.admits((*since, token), self._behind(token))
 
     def _is_behind_text(self, num_since_cut: int) -> bool:
         """True where no free text is written, and none since the last cut: masks are canonical there."""

@@ -69,6 +69,20 @@ class CanonicalText:
             size -= len(table[last[first]])
         return tuple(last[first:])
 
+    def keeps_form(self, tokens: Sequence[int], token: int) -> bool:
+        """False if the tokenizer's normaliser would join a character of ``token`` to those before it.
+
+        Pieces of text are normalised together: there are no cuts against that.
+        """
+        vocabulary = self._canonical.vocabulary
+        normalizer = vocabulary.tokenizer.normalizer
+        # In SentencePiece style the normaliser only writes marks for spaces.
+        is_kept = normalizer is None or self._canonical.cuts.joins is not None
+        if is_kept or vocabulary.token_bytes(token).isascii():
+            return True
+        text = vocabulary.decode_bytes((*tokens[-_WINDOW:], token)).decode(errors="ignore")
+        return bool(normalizer.normalize_str(text) == text)
+
     def admits(self, tokens: Sequence[int], hypotheses: Hypotheses) -> bool:
         """True if the record may go on so that its tokens are those of its text.
 
