@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from factorspec_sdk.wire.languages.automaton import ANYTHING, Automaton, Edge, Span
 from factorspec_sdk.wire.languages.regex import search
@@ -34,8 +35,9 @@ def grammar_of(rules: Rules, root: ValueKey | None, place: str) -> str | None:
     return _Writer(made, alive, place).text(root) if root in alive else None
 
 
+@lru_cache(maxsize=32)
 def pattern_grammar(pattern: str) -> str:
-    """The grammar of the JSON strings in whose text a pattern is found.
+    """The grammar of the JSON strings in whose text a pattern is found. Kept: formats are patterns, too.
 
     Raises:
         PatternProblem: the pattern is not taken.
