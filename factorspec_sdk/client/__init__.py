@@ -6,6 +6,7 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.client import AsyncClient, Client
 from factorspec_sdk.client.exchange import Fallback, Strategy
+from factorspec_sdk.client.many import Failure
 from factorspec_sdk.client.prompting import Prompting, rules_of
 from factorspec_sdk.client.result import (
     DraftReport,
@@ -26,6 +27,7 @@ __all__ = [
     "Attempt",
     "Client",
     "DraftReport",
+    "Failure",
     "Fallback",
     "GoalReport",
     "IncompleteAnswer",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack
 
 from pydantic import BaseModel
 
@@ -17,8 +18,18 @@ from factorspec_sdk.client.exchange import (
     OnBudget,
     Options,
     Strategy,
+    Wishes,
 )
 from factorspec_sdk.client.local import local_engine
+from factorspec_sdk.client.many import (
+    CONCURRENCY,
+    Failure,
+    Prompt,
+    Run,
+    exchanges_of,
+    run_many,
+    run_many_async,
+)
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
@@ -160,8 +171,44 @@ class Client:
             skip_model=skip_model,
             prompting=prompting,
         )
-        steps = steps_of(Exchange.of(record, messages, options))
-        return ask(steps, lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
+        return self._result(Exchange.of(record, messages, options))
+
+    def generate_many(
+        self,
+        record: type[T] | Sequence[type[T]],
+        prompts: Sequence[Prompt],
+        *,
+        concurrency: int = CONCURRENCY,
+        resume: str | PathLike[str] | None = None,
+        progress: bool = False,
+        **wishes: Unpack[Wishes],
+    ) -> list[Result[T] | Failure]:
+        """Valid records, one a prompt, in the order of the prompts; a ``Failure`` where there is none.
+
+        Args:
+            record: a Pydantic model, bound if it has parameters; or one a prompt.
+            prompts: conversations, or texts of the user.
+            concurrency: most requests at a time.
+            resume: a JSON-lines file. Each result is added to it at once; requests whose results it holds
+                already (same prompt, spec, options and place) are not sent again. One run at a time may use
+                it.
+            progress: show a progress bar; needs ``rich``.
+            wishes: as for ``generate``. A ``seed`` counts up from prompt to prompt.
+
+        An interrupt (Ctrl-C) sends nothing more, waits for the requests under way, keeps them in the file,
+        and is raised then.
+
+        Raises:
+            DeclarationError: a model cannot be sent; nothing was.
+            DocumentError: ``resume`` is no file of results.
+            MissingExtra: a progress bar is asked for, and ``rich`` is not installed.
+        """
+        run = Run(concurrency=concurrency, resume=resume, progress=progress)
+        exchanges = exchanges_of(record, prompts, Options(model=self.model, **wishes))
+        return run_many(exchanges, run, self._result)
+
+    def _result(self, exchange: Exchange[T]) -> Result[T]:
+        return ask(steps_of(exchange), lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
 
     @property
     def model(self) -> str:
@@ -219,10 +266,8 @@ class AsyncClient:
         prompting: Prompting = "auto",
     ) -> Result[T]:
         """A valid record; arguments and errors as for ``Client.generate``. Cancelling drops the request."""
-        if self._model is None:
-            self._model = await self._transport.model_name(timeout_s=self._timeout_s)
         options = Options(
-            model=self._model,
+            model=await self._name(),
             max_tokens=max_tokens,
             temperature=temperature,
             top_p=top_p,
@@ -236,8 +281,32 @@ class AsyncClient:
             skip_model=skip_model,
             prompting=prompting,
         )
-        steps = steps_of(Exchange.of(record, messages, options))
-        return await ask_async(steps, lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
+        return await self._result(Exchange.of(record, messages, options))
+
+    async def generate_many(
+        self,
+        record: type[T] | Sequence[type[T]],
+        prompts: Sequence[Prompt],
+        *,
+        concurrency: int = CONCURRENCY,
+        resume: str | PathLike[str] | None = None,
+        progress: bool = False,
+        **wishes: Unpack[Wishes],
+    ) -> list[Result[T] | Failure]:
+        """As ``Client.generate_many``. Cancelling drops requests under way; the file keeps what is done."""
+        run = Run(concurrency=concurrency, resume=resume, progress=progress)
+        exchanges = exchanges_of(record, prompts, Options(model=await self._name(), **wishes))
+        return await run_many_async(exchanges, run, self._result)
+
+    async def _result(self, exchange: Exchange[T]) -> Result[T]:
+        return await ask_async(
+            steps_of(exchange), lambda body: self._transport.complete(body, timeout_s=self._timeout_s)
+        )
+
+    async def _name(self) -> str:
+        if self._model is None:
+            self._model = await self._transport.model_name(timeout_s=self._timeout_s)
+        return self._model
 
     async def close(self) -> None:
         """Give up connections."""

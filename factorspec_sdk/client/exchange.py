@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -66,6 +66,23 @@ class Options:
     prompting: Prompting = "auto"
 
 
+class Wishes(TypedDict, total=False):
+    """``Options`` as calls take them; all may be left out."""
+
+    max_tokens: int | None
+    temperature: float
+    top_p: float
+    seed: int | None
+    origins: bool
+    on_budget: OnBudget
+    canonical_text: bool
+    strategy: Strategy
+    fallback: Fallback | None
+    max_answers: int
+    skip_model: bool
+    prompting: Prompting
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange(Generic[T]):
     """One record asked for: what is sent, and what comes back of it.
@@ -83,18 +100,26 @@ class Exchange(Generic[T]):
     turns: tuple[JsonObject, ...]
 
     @classmethod
-    def of(cls, record: type[T], messages: str | Sequence[Message], options: Options) -> Exchange[T]:
+    def of(
+        cls,
+        record: type[T],
+        messages: str | Sequence[Message],
+        options: Options,
+        *,
+        spec: Spec | None = None,
+    ) -> Exchange[T]:
         """The exchange for a record.
 
         Args:
             record: a Pydantic model, bound if it has parameters.
             messages: the conversation; a text is one message of the user.
             options: how it is asked for.
+            spec: of the record, where it is at hand.
 
         Raises:
             DeclarationError: the model cannot be sent.
         """
-        spec = spec_of(record)
+        spec = spec_of(record) if spec is None else spec
         conversation = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         turns: list[JsonObject] = [dict(message) for message in conversation]
         in_words = options.strategy in ("retry", "repair") or options.fallback is not None

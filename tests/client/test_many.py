@@ -1,0 +1,239 @@
+"""Many records at a time: order, failures, the file that a run goes on from, and interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factorspec_sdk import errors, records
+from factorspec_sdk.client import AsyncClient, Client, Failure, Result
+from factorspec_sdk.client.transport import JsonObject
+from factorspec_server.http.in_process import InProcessEngine
+from tests.client.canned import BAD, GOOD, Stay, as_text, completion
+from tests.server.http.serving import SteppedModel, served_model
+
+PROMPTS = [f"Stay {number}." for number in range(20)]
+
+
+class Numbered:
+    """Answers with the number of the prompt as the note, in any order; some prompts fail or interrupt."""
+
+    def __init__(
+        self, *, failing: Sequence[int] = (), interrupting: int | None = None, bad: bool = False
+    ) -> None:
+        self.asked: list[int] = []
+        self.most = 0
+        self._failing = failing
+        self._interrupting = interrupting
+        self._bad = bad
+        self._running = 0
+        self._lock = threading.Lock()
+
+    def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
+        with self._lock:
+            number = self._number(body)
+            self._running += 1
+            self.most = max(self.most, self._running)
+        try:
+            return self._answer(number)
+        finally:
+            with self._lock:
+                self._running -= 1
+
+    def _number(self, body: JsonObject) -> int:
+        messages: Any = body["messages"]
+        number = int(messages[-1]["content"].split()[1].rstrip("."))
+        self.asked.append(number)
+        return number
+
+    def _answer(self, number: int) -> JsonObject:
+        if number == self._interrupting:
+            raise KeyboardInterrupt
+        if number in self._failing:
+            raise errors.ConnectionLost("dropped")
+        return completion(as_text({**(BAD if self._bad else GOOD), "note": str(number)}))
+
+    def model_name(self, *, timeout_s: float) -> str:
+        return "numbered"
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class AsyncNumbered(Numbered):
+    """``Numbered`` for asyncio: requests meet in the middle."""
+
+    async def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:  # type: ignore[override]
+        number = self._number(body)
+        self._running += 1
+        self.most = max(self.most, self._running)
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            return self._answer(number)
+        finally:
+            self._running -= 1
+
+    async def model_name(self, *, timeout_s: float) -> str:  # type: ignore[override]
+        return "numbered"
+
+    async def close(self) -> None:  # type: ignore[override]
+        """Nothing to close."""
+
+
+def ask(transport: Numbered, prompts: Sequence[str] = PROMPTS, **more: Any) -> list[Result[Stay] | Failure]:
+    options = {"strategy": "retry", "max_answers": 1, **more}
+    if not isinstance(transport, AsyncNumbered):
+        return Client(engine=transport).generate_many(Stay, prompts, **options)
+
+    async def run() -> list[Result[Stay] | Failure]:
+        async with AsyncClient(engine=transport) as client:
+            return await client.generate_many(Stay, prompts, **options)
+
+    return asyncio.run(run())
+
+
+def notes(results: Sequence[Result[Stay] | Failure]) -> list[str | None]:
+    return [result.value.note if isinstance(result, Result) else None for result in results]
+
+
+both = pytest.mark.parametrize("kind", [Numbered, AsyncNumbered])
+
+
+@both
+def test_order_is_kept_and_failures_stand_in_their_places(kind: type[Numbered]) -> None:
+    transport = kind(failing=[3, 11])
+    results = ask(transport, concurrency=4)
+    assert notes(results) == [None if n in (3, 11) else str(n) for n in range(20)]
+    assert sorted(transport.asked) == list(range(20))
+    assert transport.most <= 4
+    failure = results[11]
+    assert isinstance(failure, Failure)
+    assert failure.index == 11 and isinstance(failure.error, errors.ConnectionLost)
+
+
+def test_requests_do_run_at_the_same_time() -> None:
+    transport = AsyncNumbered()
+    ask(transport, concurrency=5)
+    assert transport.most == 5
+
+
+@both
+def test_a_resumed_run_asks_for_what_is_missing_alone(kind: type[Numbered], tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    first = ask(kind(failing=[3, 11]), resume=path, concurrency=4)
+    again = kind()
+    second = ask(again, resume=path, concurrency=4)
+    assert sorted(again.asked) == [3, 11]
+    assert notes(second) == [str(n) for n in range(20)]
+    assert [one for one in second if one in first] == [one for one in first if isinstance(one, Result)]
+    last = kind()
+    assert ask(last, resume=path) == second and last.asked == []
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(line["index"] for line in lines) == list(range(20))
+
+
+@both
+def test_an_interrupt_keeps_what_is_done(kind: type[Numbered], tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        ask(kind(interrupting=7), resume=path, concurrency=1)
+    assert len(path.read_text().splitlines()) == 7
+    again = kind()
+    assert notes(ask(again, resume=path)) == [str(n) for n in range(20)]
+    assert sorted(again.asked) == list(range(7, 20))
+
+
+@pytest.mark.parametrize("cut", [1, 40, -2])
+def test_a_torn_last_line_counts_as_none(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    ask(Numbered(), resume=path, concurrency=1)
+    *whole, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(whole) + last[:cut])
+    again = Numbered()
+    assert notes(ask(again, resume=path)) == [str(n) for n in range(20)]
+    assert again.asked == [19]
+    assert len([json.loads(line) for line in path.read_text().splitlines()]) == 20
+
+
+def test_a_file_that_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    path.write_text('{"a": 1}\ntail')
+    transport = Numbered()
+    with pytest.raises(errors.DocumentError) as caught:
+        ask(transport, resume=path)
+    assert caught.value.place == "line 1" and transport.asked == []
+    assert path.read_text() == '{"a": 1}\ntail'
+
+
+def test_another_question_is_another_request(tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    ask(Numbered(), PROMPTS[:3], resume=path)
+    for prompts, options, asked in (
+        (PROMPTS[:3], {"temperature": 1.0}, [0, 1, 2]),
+        ([*PROMPTS[:2], "Stay 9."], {}, [9]),
+        (PROMPTS[1:3], {}, [1, 2]),
+    ):
+        transport = Numbered()
+        ask(transport, prompts, resume=path, **options)
+        assert sorted(transport.asked) == asked
+
+
+def test_equal_prompts_are_asked_each_and_with_seeds_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    engine = InProcessEngine(served_model(SteppedModel()))
+    with Client(engine=engine) as client:
+        results = client.generate_many(
+            Stay, ["A stay."] * 6, resume=path, seed=5, temperature=1.0, concurrency=3
+        )
+        again = client.generate_many(Stay, ["A stay."] * 6, resume=path, seed=5, temperature=1.0)
+    assert again == results
+    assert all(isinstance(one, Result) for one in results)
+    assert [one.report.seed for one in results if isinstance(one, Result)] == [5, 6, 7, 8, 9, 10]
+
+
+def test_repairs_are_kept_with_their_changes(tmp_path: Path) -> None:
+    path = tmp_path / "stays.jsonl"
+    first = ask(Numbered(bad=True), PROMPTS[:1], strategy="repair", resume=path)
+    assert ask(Numbered(), PROMPTS[:1], strategy="repair", resume=path) == first
+    assert isinstance(first[0], Result) and len(first[0].changes) == 2
+
+
+def test_what_cannot_be_asked_is_refused_before_anything_is_sent() -> None:
+    transport = Numbered()
+    client = Client(engine=transport)
+    with pytest.raises(errors.DeclarationError, match="1 models for 2 prompts"):
+        client.generate_many([Stay], PROMPTS[:2])
+    with pytest.raises(errors.DeclarationError, match="at least 1"):
+        client.generate_many(Stay, PROMPTS[:2], concurrency=0)
+    assert transport.asked == []
+
+
+def test_no_prompts_give_no_records() -> None:
+    assert ask(Numbered(), []) == []
+
+
+def test_each_prompt_may_have_its_own_model() -> None:
+    models: list[type[Stay]] = [Stay, records.bind(Stay)]
+    results = Client(engine=Numbered()).generate_many(models, PROMPTS[:2], strategy="retry")
+    assert [type(one.value) for one in results if isinstance(one, Result)] == models
+
+
+def test_a_progress_bar_counts_records_and_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    ask(Numbered(failing=[2]), PROMPTS[:4], progress=True)
+    told = capsys.readouterr().err
+    assert "4/4" in told and "1 failed" in told
+
+
+def test_a_missing_progress_bar_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with pytest.raises(errors.MissingExtra, match="pip install rich"):
+        ask(Numbered(), PROMPTS[:1], progress=True)
