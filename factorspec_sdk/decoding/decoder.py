@@ -13,6 +13,7 @@ from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
+from factorspec_sdk.decoding.rehearsal import rehearse, wants_rehearsal
 from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
@@ -85,6 +86,8 @@ class Decoder:
         if any(map(feasibility.reads, range(len(program.slots)))):
             # What the oracle does before the first decision belongs to compiling, off the engine's thread.
             self.runs.root()
+        elif max_run_bytes and wants_rehearsal(self.layout):
+            rehearse(self.runs)
 
     def session(
         self,

@@ -13,7 +13,7 @@ on and end alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 
@@ -23,6 +23,7 @@ from factorspec_sdk.graph.feasibility import UNBOUNDED
 Place = frozenset[int]
 _LAST = 0x10FFFF
 _ASCII = 0x80
+_BREAKS = '"\\'
 _MAX_STEPS = 1 << 14
 # Measured, in bytes.
 _REST_BYTES = 500
@@ -78,6 +79,15 @@ class Ways:
                 if lo < _ASCII:
                     found |= ((2 << min(hi, _ASCII - 1) - lo) - 1) << lo
         return found
+
+    def characters(self, place: Place) -> Sequence[str]:
+        """ASCII characters, one for each way to go on by one; no quote and no backslash."""
+        symbols = [symbol for symbol, _ in self._characters(place)]
+        borders = {border for symbol in symbols for lo, hi in symbol.spans for border in (lo, hi + 1)}
+        codes = (code for code in sorted(borders) if 0x20 <= code < _ASCII and chr(code) not in _BREAKS)
+        return [
+            chr(code) for code in codes if any(symbol.among(code, code) is not None for symbol in symbols)
+        ]
 
     def loops(self, place: Place, lo: int, hi: int) -> bool:
         """True if the place surely stays the same whatever character from ``lo`` to ``hi`` follows."""

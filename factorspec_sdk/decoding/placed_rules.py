@@ -50,6 +50,8 @@ _MAX_RULES = 64
 _MAX_RULES_BYTES = 1 << 26
 _MAX_STATES = 1024
 _MAX_DENSE = 64
+#: those with many tokens that are made while compiling
+_MAX_PREPARED_DENSE = 40
 _MAX_MEMO = 4096
 _ASCII = 0x80
 _NOTHING = -1
@@ -225,6 +227,22 @@ class PlacedRules(GrammarRules):
                 closing.add(32 * word + (bits & -bits).bit_length() - 1)
                 bits &= bits - 1
         return Allowed.of(closing)
+
+    def prepare(self, endings: tuple[bytes, ...], most: int) -> int:
+        """Make ``allowed`` of at most ``most`` places, those nearest to the beginning first; of how many."""
+        assert isinstance(self._start, PlacedState)
+        found = [self._start] if most > 0 else []
+        seen, dense = set(found), min(self._num_dense + _MAX_PREPARED_DENSE, _MAX_DENSE)
+        for at, state in enumerate(found):
+            if self._num_dense >= dense:
+                return at
+            self.allowed(state, endings)
+            for character in self._ways.characters(state.place) if len(found) < most else ():
+                after = self.walk(state, character.encode())
+                if after is not None and after not in seen and len(found) < most:
+                    seen.add(after)
+                    found.append(after)
+        return len(found)
 
     def closing(self, state: object, ending: bytes) -> Sequence[int]:
         """The tokens that hold the rest of a text and then exactly ``ending``."""

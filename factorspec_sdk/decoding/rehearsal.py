@@ -1,0 +1,87 @@
+"""One record written while compiling, so that the first records of a spec with grammars find what they need.
+
+Masks of places in a grammar cost tens of microseconds each. A pattern or a format has few places, and every
+record comes by most of them; made with the spec, off the engine's thread, they delay no step. What is made
+so is what sessions would make, kept where they keep it: the runs of one record, its texts as short as they
+can be, and on the way the masks of the grammars' first places::
+
+    {"id": "········", "day": "····", ...     the runs between the texts, and at each text all places near
+            places                            its beginning (``PlacedRules.prepare``)
+
+Nothing depends on it but time. It is bounded by counts alone, so that a spec costs the same each time.
+"""
+
+from __future__ import annotations
+
+from factorspec_sdk.decoding.holes import HoleStep, Lead
+from factorspec_sdk.decoding.hypotheses import Hypothesis
+from factorspec_sdk.decoding.layout import Layout
+from factorspec_sdk.decoding.placed_rules import PlacedRules
+from factorspec_sdk.decoding.run_tree import RunTree
+from factorspec_sdk.decoding.runs import Run, run_in_text
+from factorspec_sdk.decoding.text_places import HolePlace
+from factorspec_sdk.decoding.text_rules import TextRules, TextState
+
+#: decisions of the record, and tokens of one of its texts
+_MAX_DECISIONS = 128
+_MAX_TEXT = 64
+#: places of all the grammars together
+_MAX_PLACES = 128
+
+
+def wants_rehearsal(layout: Layout) -> bool:
+    """True if texts go by patterns or formats."""
+    holes = layout.program.holes
+    return any(spec.kind == "string" and spec.schema is not None for spec in holes)
+
+
+def rehearse(runs: RunTree) -> int:
+    """Write one record, as far as the bounds allow; how many places of grammars have their masks then."""
+    run, places = runs.root(), 0
+    for _ in range(_MAX_DECISIONS):
+        if run.complete or not run.allowed.count:
+            break
+        step = next(filter(None, map(_step_of, run.after)), None)
+        if step is None:
+            run = runs.after(run, int(run.allowed.ids()[0]))
+            continue
+        rules, place = step.place.rules, step.place
+        if isinstance(rules, PlacedRules) and isinstance(place, HolePlace):
+            places += rules.prepare(tuple(sorted(place.endings)), _MAX_PLACES - places)
+        behind = _behind_text(runs, step)
+        if behind is None:
+            break
+        run = behind
+    return places
+
+
+def _step_of(hypothesis: Hypothesis) -> HoleStep | None:
+    """The text that begins with this hypothesis, if one does."""
+    while isinstance(hypothesis, Lead):
+        hypothesis = hypothesis.then
+    return hypothesis if isinstance(hypothesis, HoleStep) and not hypothesis.prefix else None
+
+
+def _behind_text(runs: RunTree, step: HoleStep) -> Run | None:
+    """The run behind a short text and the longest token that closes it; the others' are made too."""
+    place, end = step.place, _end_of(step.place.rules, step.text)
+    if end is None:
+        return None
+    endings = place.endings_at(end)
+    tokens = [i for i in place.closing_ids(end) if place.rules.bytes_of(i) in endings]
+    tokens.sort(key=lambda i: len(place.rules.bytes_of(i)))
+    closed = run_in_text(step._replace(text=end))
+    return [runs.after(closed, token) for token in tokens][-1] if tokens else None
+
+
+def _end_of(rules: TextRules, text: TextState) -> TextState | None:
+    """Where a short text may end."""
+    for _ in range(_MAX_TEXT):
+        if rules.complete(text):
+            return text
+        tokens = rules.strides(text)
+        after = rules.after(text, tokens[-1]) if tokens else None
+        if after is None:
+            return None
+        text = after
+    return None
