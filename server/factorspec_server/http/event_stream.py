@@ -51,28 +51,53 @@ async def answer_events(service: ChatService, job: ChatJob, tally: Tally) -> Asy
 
 
 async def _events(service: ChatService, job: ChatJob, tally: Tally) -> AsyncGenerator[dict[str, JsonValue]]:
-    with_usage = job.chat.stream_options.include_usage
-    envelope = service.envelope(job, "chat.completion.chunk") | ({"usage": None} if with_usage else {})
-    read = _Reader(service, job)
-    completion: Completion | None = None
-    role: dict[str, JsonValue] = {"role": "assistant", "refusal": None}
+    chunks = AnswerChunks(service, job)
     running = cast("AsyncGenerator[Commit | Completion]", service.served.engine.stream(job.request))
     async with aclosing(running) as parts:
         async for part in parts:
             if isinstance(part, Completion):
-                completion = part
-            elif text := read.text_of(part):
-                yield {**envelope, "choices": [_choice({**role, "content": text})]}
-                role = {}
-    assert completion is not None
-    rest = service.text_of(job, completion)[read.num_characters :]
-    tally.completed(completion)
-    if rest or role:
-        yield {**envelope, "choices": [_choice({**role, "content": rest})]}
-    end = {**envelope, "choices": [_choice({}, completion.finish_reason)]}
-    yield {**end, **service.vendor_part(job, completion)}
-    if with_usage:
-        yield {**envelope, "choices": [], "usage": usage_of(completion)}
+                last = chunks.end(part)
+                tally.completed(part)
+            else:
+                last = chunks.of_commit(part)
+            for chunk in last:
+                yield chunk
+
+
+class AnswerChunks:
+    """The chunks of one answer, as its commits come."""
+
+    def __init__(self, service: ChatService, job: ChatJob) -> None:
+        self._service = service
+        self._job = job
+        self._with_usage = job.chat.stream_options.include_usage
+        usage: dict[str, JsonValue] = {"usage": None} if self._with_usage else {}
+        self._envelope = service.envelope(job, "chat.completion.chunk") | usage
+        self._read = _Reader(service, job)
+        self._role: dict[str, JsonValue] = {"role": "assistant", "refusal": None}
+
+    def of_commit(self, commit: Commit) -> list[dict[str, JsonValue]]:
+        """The chunk of a commit; none while there is no whole character."""
+        text = self._read.text_of(commit)
+        return [self._content(text)] if text else []
+
+    def end(self, completion: Completion) -> list[dict[str, JsonValue]]:
+        """The last chunks: what is left of the text, the end with the report, usage if asked for.
+
+        Raises:
+            FactorspecError: as ``ChatService.text_of``.
+        """
+        rest = self._service.text_of(self._job, completion)[self._read.num_characters :]
+        chunks = [self._content(rest)] if rest or self._role else []
+        end = {**self._envelope, "choices": [_choice({}, completion.finish_reason)]}
+        chunks.append({**end, **self._service.vendor_part(self._job, completion)})
+        if self._with_usage:
+            chunks.append({**self._envelope, "choices": [], "usage": usage_of(completion)})
+        return chunks
+
+    def _content(self, text: str) -> dict[str, JsonValue]:
+        role, self._role = self._role, {}
+        return {**self._envelope, "choices": [_choice({**role, "content": text})]}
 
 
 class _Reader:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 from typing import Self
 
 from factorspec_sdk.errors import Incomplete, JsonValue
-from factorspec_server.engines import load_model
+from factorspec_server.engines import Commit, Completion, load_model
 from factorspec_server.engines.load import DtypeName
 from factorspec_server.http.chat_request import read_chat_request
 from factorspec_server.http.chat_service import ChatService
+from factorspec_server.http.event_stream import AnswerChunks
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
 
@@ -49,6 +54,30 @@ class InProcessEngine:
             partial = "" if job.session is None else job.session.text
             raise Incomplete(f"not complete after {timeout_s:g} s", partial=partial) from error
         return self._service.answer(job, completion)
+
+    def stream(self, body: dict[str, JsonValue], *, timeout_s: float) -> Generator[dict[str, JsonValue]]:
+        """The answer's chunks, as a server streams them. Closing it cancels the request.
+
+        Raises as ``complete``.
+        """
+        job = self._service.prepare(read_chat_request(body))
+        chunks, parts = AnswerChunks(self._service, job), SimpleQueue[Commit | Completion]()
+        request = replace(job.request, on_commit=parts.put)
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            done = self._service.served.engine.enqueue(request)
+            done.add_done_callback(lambda future: parts.put(future.result()))
+            while True:
+                part = parts.get(timeout=max(0.0, deadline_s - time.monotonic()))
+                if isinstance(part, Completion):
+                    yield from chunks.end(part)
+                    return
+                yield from chunks.of_commit(part)
+        except Empty as error:
+            partial = "" if job.session is None else job.session.text
+            raise Incomplete(f"not complete after {timeout_s:g} s", partial=partial) from error
+        finally:
+            request.cancelled.set()
 
     def model_name(self, *, timeout_s: float) -> str:
         """The name of the served model."""
