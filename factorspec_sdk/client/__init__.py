@@ -7,6 +7,7 @@ from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer,
 from factorspec_sdk.client.client import AsyncClient, Client
 from factorspec_sdk.client.exchange import Fallback, Strategy
 from factorspec_sdk.client.many import Failure
+from factorspec_sdk.client.partial import Partial
 from factorspec_sdk.client.prompting import Prompting, rules_of
 from factorspec_sdk.client.result import (
     DraftReport,
@@ -18,11 +19,13 @@ from factorspec_sdk.client.result import (
     Route,
     TextFilterReport,
 )
+from factorspec_sdk.client.streaming import AsyncRecordStream, RecordStream
 from factorspec_sdk.client.transport import AsyncTransport, Transport
 from factorspec_sdk.errors import Attempt, Usage
 
 __all__ = [
     "AsyncClient",
+    "AsyncRecordStream",
     "AsyncTransport",
     "Attempt",
     "Client",
@@ -33,7 +36,9 @@ __all__ = [
     "IncompleteAnswer",
     "InvalidAnswer",
     "Origin",
+    "Partial",
     "Prompting",
+    "RecordStream",
     "RelationReport",
     "Report",
     "Result",

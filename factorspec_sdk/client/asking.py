@@ -19,31 +19,31 @@ T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class _Done(Generic[T]):
-    """The steps are over."""
+class Done(Generic[T]):
+    """The steps are over, with this result."""
 
     result: Result[T]
 
 
 def ask(steps: Steps[T], send: Callable[[JsonObject], JsonObject]) -> Result[T]:
     """Take the steps to their end. Raises as they do, and as ``send``."""
-    now = _advance(steps, None)
-    while not isinstance(now, _Done):
-        now = _advance(steps, _sent(now, send))
+    now = advance(steps, None)
+    while not isinstance(now, Done):
+        now = advance(steps, _sent(now, send))
     return now.result
 
 
 async def ask_async(steps: Steps[T], send: Callable[[JsonObject], Awaitable[JsonObject]]) -> Result[T]:
     """``ask`` for asyncio; what the steps work out between answers does not hold up the event loop."""
-    now = await asyncio.to_thread(_advance, steps, None)
-    while not isinstance(now, _Done):
+    now = await asyncio.to_thread(advance, steps, None)
+    while not isinstance(now, Done):
         started = perf_counter()
         answer: Answer | FactorspecError
         try:
             answer = Answer(await send(now), perf_counter() - started)
         except FactorspecError as error:
             answer = error
-        now = await asyncio.to_thread(_advance, steps, answer)
+        now = await asyncio.to_thread(advance, steps, answer)
     return now.result
 
 
@@ -55,7 +55,7 @@ def _sent(body: JsonObject, send: Callable[[JsonObject], JsonObject]) -> Answer 
         return error
 
 
-def _advance(steps: Steps[T], answer: Answer | FactorspecError | None) -> JsonObject | _Done[T]:
+def advance(steps: Steps[T], answer: Answer | FactorspecError | None) -> JsonObject | Done[T]:
     """The next request body, or the end. What sending raised is raised in the steps."""
     try:
         if answer is None:
@@ -64,4 +64,4 @@ def _advance(steps: Steps[T], answer: Answer | FactorspecError | None) -> JsonOb
             return steps.throw(answer)
         return steps.send(answer)
     except StopIteration as end:
-        return _Done(end.value)
+        return Done(end.value)

@@ -33,6 +33,7 @@ from factorspec_sdk.client.many import (
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
+from factorspec_sdk.client.streaming import AsyncRecordStream, RecordStream
 from factorspec_sdk.client.transport import AsyncTransport, Transport
 
 T = TypeVar("T", bound=BaseModel)
@@ -207,6 +208,28 @@ class Client:
         exchanges = exchanges_of(record, prompts, Options(model=self.model, **wishes))
         return run_many(exchanges, run, self._result)
 
+    def stream(
+        self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
+    ) -> RecordStream[T]:
+        """A valid record as it is written::
+
+            with client.stream(Trip, "A trip, please.") as stream:
+                for partial in stream:
+                    print(partial.text)
+                trip = stream.result().value
+
+        Args:
+            record: a Pydantic model, bound if it has parameters.
+            messages: the conversation; a text is one of the user.
+            wishes: as for ``generate``, but only what a server enforces can be streamed.
+
+        Raises:
+            DeclarationError: the model cannot be sent, or the strategy not be streamed. All other errors of
+                ``generate`` come while iterating.
+        """
+        exchange = Exchange.of(record, messages, Options(model=self.model, **wishes))
+        return RecordStream(exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s))
+
     def _result(self, exchange: Exchange[T]) -> Result[T]:
         return ask(steps_of(exchange), lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
 
@@ -297,6 +320,21 @@ class AsyncClient:
         run = Run(concurrency=concurrency, resume=resume, progress=progress)
         exchanges = exchanges_of(record, prompts, Options(model=await self._name(), **wishes))
         return await run_many_async(exchanges, run, self._result)
+
+    async def stream(
+        self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
+    ) -> AsyncRecordStream[T]:
+        """``Client.stream`` for asyncio::
+
+        async with await client.stream(Trip, "A trip, please.") as stream:
+            async for partial in stream:
+                print(partial.text)
+            trip = (await stream.result()).value
+        """
+        exchange = Exchange.of(record, messages, Options(model=await self._name(), **wishes))
+        return AsyncRecordStream(
+            exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s)
+        )
 
     async def _result(self, exchange: Exchange[T]) -> Result[T]:
         return await ask_async(

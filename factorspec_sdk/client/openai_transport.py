@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from factorspec_sdk.client.error_answer import error_from_body
@@ -10,7 +10,6 @@ from factorspec_sdk.client.transport import JsonObject
 from factorspec_sdk.errors import ConnectionLost, EngineError, FactorspecError, MissingExtra
 
 if TYPE_CHECKING:
-    import openai
     from tenacity import AsyncRetrying, Retrying
 
 _INSTALL = "pip install 'factorspec[client]'"
@@ -39,6 +38,18 @@ class OpenAITransport:
         arguments = _arguments(body, timeout_s)
         raw = self._send(lambda: self._client.chat.completions.with_raw_response.create(**arguments))
         return _json(raw)
+
+    def stream(self, body: JsonObject, *, timeout_s: float) -> Generator[JsonObject]:
+        """The answer's chunks. A connection that fails before the first is tried again."""
+        arguments = _arguments(body, timeout_s)
+        chunks = self._send(lambda: self._client.chat.completions.create(**arguments))
+        try:
+            for chunk in chunks:
+                yield chunk.to_dict(mode="json")
+        except _broken_stream() as error:
+            raise _translated(error, self._base_url) from error
+        finally:
+            chunks.close()
 
     def model_name(self, *, timeout_s: float) -> str:
         """The first model that is served."""
@@ -74,6 +85,22 @@ class AsyncOpenAITransport:
             return await self._client.chat.completions.with_raw_response.create(**arguments)
 
         return _json(await self._send(ask))
+
+    async def stream(self, body: JsonObject, *, timeout_s: float) -> AsyncGenerator[JsonObject]:
+        """The answer's chunks. A connection that fails before the first is tried again."""
+        arguments = _arguments(body, timeout_s)
+
+        async def start() -> Any:
+            return await self._client.chat.completions.create(**arguments)
+
+        chunks = await self._send(start)
+        try:
+            async for chunk in chunks:
+                yield chunk.to_dict(mode="json")
+        except _broken_stream() as error:
+            raise _translated(error, self._base_url) from error
+        finally:
+            await chunks.close()
 
     async def model_name(self, *, timeout_s: float) -> str:
         """The first model that is served."""
@@ -121,6 +148,14 @@ def _retrying(attempts: int, *, is_async: bool = False) -> Retrying | AsyncRetry
     )
 
 
+def _broken_stream() -> tuple[type[Exception], ...]:
+    """What reading a stream raises; some versions of the package let its HTTP library's errors through."""
+    import httpx
+    import openai
+
+    return openai.APIError, httpx.HTTPError
+
+
 def _arguments(body: JsonObject, timeout_s: float) -> dict[str, Any]:
     known = {name: value for name, value in body.items() if name not in _VENDOR_FIELDS}
     vendor = {name: body[name] for name in _VENDOR_FIELDS if name in body}
@@ -144,9 +179,12 @@ def _first(models: Any, base_url: str) -> str:
     return str(names[0])
 
 
-def _translated(error: openai.APIError, base_url: str) -> FactorspecError:
+def _translated(error: Exception, base_url: str) -> FactorspecError:
+    import httpx
     import openai
 
+    if isinstance(error, httpx.HTTPError):
+        return ConnectionLost(f"the connection to {base_url} broke: {str(error) or type(error).__name__}")
     if isinstance(error, openai.APITimeoutError):
         return ConnectionLost(f"no answer from {base_url} in time; raise timeout_s or ask for less")
     if isinstance(error, openai.APIConnectionError):
@@ -154,4 +192,6 @@ def _translated(error: openai.APIError, base_url: str) -> FactorspecError:
         return ConnectionLost(f"no connection to {base_url}: {cause}; is the server running there?")
     if isinstance(error, openai.APIStatusError):
         return error_from_body(error.body, status=error.status_code)
+    if isinstance(error, openai.APIError) and isinstance(error.body, Mapping):  # an event of a stream
+        return error_from_body(error.body, status=500)
     return EngineError(f"the server's answer cannot be read: {error}")

@@ -5,6 +5,7 @@ Bodies are those of OpenAI's chat completions, as JSON values, in both direction
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Generator
 from typing import Protocol
 
 from factorspec_sdk.errors import JsonValue
@@ -23,6 +24,12 @@ class Transport(Protocol):
             ConnectionLost: the request or the answer did not arrive.
         """
 
+    def stream(self, body: JsonObject, *, timeout_s: float) -> Generator[JsonObject]:
+        """The answer's chunks, for a body that asks for a stream. Closing it drops the request.
+
+        Raises as ``complete``, before the first chunk or later.
+        """
+
     def model_name(self, *, timeout_s: float) -> str:
         """The first model that is served. Raises as ``complete``."""
 
@@ -35,6 +42,9 @@ class AsyncTransport(Protocol):
 
     async def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
         """The answer's body; cancelling the task drops the request."""
+
+    def stream(self, body: JsonObject, *, timeout_s: float) -> AsyncGenerator[JsonObject]:
+        """The answer's chunks, for a body that asks for a stream. Closing it drops the request."""
 
     async def model_name(self, *, timeout_s: float) -> str:
         """The first model that is served."""

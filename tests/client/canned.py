@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -44,6 +44,17 @@ def as_text(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
+def chunks_of(answer: JsonObject, size: int = 3) -> Iterator[JsonObject]:
+    """The answer as a stream, a few characters a chunk."""
+    rest: Any = dict(answer)
+    choice = rest.pop("choices")[0]
+    usage, text = rest.pop("usage", None), choice["message"]["content"]
+    for at in range(0, len(text), size):
+        yield {"choices": [{"index": 0, "delta": {"content": text[at : at + size]}, "finish_reason": None}]}
+    yield {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}], **rest}
+    yield {"choices": [], "usage": usage}
+
+
 class Canned:
     """A transport that gives its answers in turn, and raises those that are errors."""
 
@@ -57,6 +68,9 @@ class Canned:
         if isinstance(answer, FactorspecError):
             raise answer
         return completion(answer) if isinstance(answer, str) else answer
+
+    def stream(self, body: JsonObject, *, timeout_s: float) -> Generator[JsonObject]:
+        yield from chunks_of(self.complete(body, timeout_s=timeout_s))
 
     def model_name(self, *, timeout_s: float) -> str:
         return "canned"
@@ -79,6 +93,10 @@ class AsyncCanned:
 
     async def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
         return self.inner.complete(body, timeout_s=timeout_s)
+
+    async def stream(self, body: JsonObject, *, timeout_s: float) -> AsyncGenerator[JsonObject]:
+        for chunk in self.inner.stream(body, timeout_s=timeout_s):
+            yield chunk
 
     async def model_name(self, *, timeout_s: float) -> str:
         return "canned"

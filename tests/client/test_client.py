@@ -26,10 +26,10 @@ from factorspec_sdk.client import (
     UnenforcedAnswer,
 )
 from factorspec_sdk.client.error_answer import error_from_body
-from factorspec_sdk.client.transport import JsonObject
 from factorspec_sdk.graph.cp import component as tier
 from factorspec_server.http.in_process import InProcessEngine
 from factorspec_server.settings import ServerSettings
+from tests.client.canned import Canned
 from tests.server.http.serving import SteppedModel, running, served_model, serving
 
 
@@ -62,24 +62,6 @@ class Picky(BaseModel):
 
 CITIES = ["Oslo", "Köln", 'C:\\"x"', "東京"]
 BOUND = records.bind(Trip, cities=CITIES)
-
-
-class Canned:
-    """A transport that answers with what it was given."""
-
-    def __init__(self, answer: JsonObject) -> None:
-        self.answer = answer
-        self.bodies: list[JsonObject] = []
-
-    def complete(self, body: JsonObject, *, timeout_s: float) -> JsonObject:
-        self.bodies.append(body)
-        return self.answer
-
-    def model_name(self, *, timeout_s: float) -> str:
-        return "canned"
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 @pytest.fixture(scope="module", params=["http", "in process"])

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,19 @@ from factorspec_sdk import errors, records
 from factorspec_sdk.client import AsyncClient, Client, Failure, Result
 from factorspec_sdk.client.transport import JsonObject
 from factorspec_server.http.in_process import InProcessEngine
-from tests.client.canned import BAD, GOOD, Stay, as_text, completion
+from tests.client.canned import BAD, GOOD, Canned, Stay, as_text, chunks_of, completion
 from tests.server.http.serving import SteppedModel, served_model
 
 PROMPTS = [f"Stay {number}." for number in range(20)]
 
 
-class Numbered:
+class Numbered(Canned):
     """Answers with the number of the prompt as the note, in any order; some prompts fail or interrupt."""
 
     def __init__(
         self, *, failing: Sequence[int] = (), interrupting: int | None = None, bad: bool = False
     ) -> None:
+        super().__init__()
         self.asked: list[int] = []
         self.most = 0
         self._failing = failing
@@ -60,12 +61,6 @@ class Numbered:
             raise errors.ConnectionLost("dropped")
         return completion(as_text({**(BAD if self._bad else GOOD), "note": str(number)}))
 
-    def model_name(self, *, timeout_s: float) -> str:
-        return "numbered"
-
-    def close(self) -> None:
-        """Nothing to close."""
-
 
 class AsyncNumbered(Numbered):
     """``Numbered`` for asyncio: requests meet in the middle."""
@@ -80,6 +75,12 @@ class AsyncNumbered(Numbered):
             return self._answer(number)
         finally:
             self._running -= 1
+
+    async def stream(  # type: ignore[override]
+        self, body: JsonObject, *, timeout_s: float
+    ) -> AsyncGenerator[JsonObject]:
+        for chunk in chunks_of(await self.complete(body, timeout_s=timeout_s)):
+            yield chunk
 
     async def model_name(self, *, timeout_s: float) -> str:  # type: ignore[override]
         return "numbered"
