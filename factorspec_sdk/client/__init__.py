@@ -4,10 +4,12 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 """
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
-from factorspec_sdk.client.client import AsyncClient, Client
+from factorspec_sdk.client.async_client import AsyncClient
+from factorspec_sdk.client.client import Client
 from factorspec_sdk.client.exchange import Fallback, Strategy
 from factorspec_sdk.client.many import Failure
 from factorspec_sdk.client.partial import Partial
+from factorspec_sdk.client.planning import CallPlan, PlannedStep
 from factorspec_sdk.client.prompting import Prompting, rules_of
 from factorspec_sdk.client.result import (
     DraftReport,
@@ -28,6 +30,7 @@ __all__ = [
     "AsyncRecordStream",
     "AsyncTransport",
     "Attempt",
+    "CallPlan",
     "Client",
     "DraftReport",
     "Failure",
@@ -37,6 +40,7 @@ __all__ = [
     "InvalidAnswer",
     "Origin",
     "Partial",
+    "PlannedStep",
     "Prompting",
     "RecordStream",
     "RelationReport",
