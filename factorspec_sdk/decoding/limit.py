@@ -271,7 +271,7 @@ class TokenLimit:
     def _from_witness(self, hypotheses: Hypotheses, tokens: Sequence[int], left: int) -> tuple[int, ...]:
         """The next token of a witness, which is searched for if the one at hand has been left."""
         done = len(tokens)
-        if self._witness is None or self._witness[:done] != tuple(tokens):
+        if not self._follows_witness(hypotheses, tokens):
             found = shortest(self._opener, self._bounds, hypotheses, left)
             if found.tokens is None:
                 raise TooLarge(
@@ -279,7 +279,15 @@ class TokenLimit:
                     [Problem("", f"no completion with {left} tokens was found within the budget")],
                 )
             self._witness = (*tokens, *found.tokens)
+        assert self._witness is not None
         return self._witness[done : done + 1]
+
+    def _follows_witness(self, hypotheses: Hypotheses, tokens: Sequence[int]) -> bool:
+        """True if the witness at hand goes on from here; a budget may have left out its reading."""
+        witness, done = self._witness, len(tokens)
+        if witness is None or len(witness) <= done or witness[:done] != tuple(tokens):
+            return False
+        return witness[done] in allowed_tokens(hypotheses)
 
 
 _MAX_NUMBERS = 64

@@ -118,6 +118,24 @@ def empty_strings(num_items: int) -> Program:
     return Program(tuple(nodes), len(nodes) - 1, tuple(slots), ())
 
 
+def test_a_record_whose_reading_a_budget_left_out_is_not_begun_near_the_limit(canonical: Canonical) -> None:
+    """Only one record fits; where its reading is lost, that is told, and no open session allows nothing."""
+    program = empty_strings(6)
+    narrow = Decoder(
+        program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical, max_hypotheses=3
+    )
+    source, shortest = random.Random(2), narrow.shortest()
+    assert shortest is not None
+    for above in [0, 0, 1, 2] * 20:
+        session = narrow.session(shortest + above)
+        try:
+            while session.state == "open":
+                session.commit([int(source.choice(session.allowed().ids()))])
+        except TooLarge:
+            continue
+        assert canonical.vocabulary.encode(session.text) == session.tokens
+
+
 def test_a_used_up_budget_narrows_the_masks_and_says_so(canonical: Canonical) -> None:
     program = empty_strings(6)
     whole = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
