@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class PreparedFiles:
         try:
             data = _bytes_of(path)
             found = None if data is None else _decoded(data, key)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             self._warn(f"{str(path)!r} is not used and made again: {error}")
             return None
         if found is not None:
@@ -113,7 +114,7 @@ class PreparedFiles:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write_whole(self._path(key), _encoded(prepared, key))
             self._clean(keep=self._path(key))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: no name that a file can have
             self._warn(f"cannot keep what was prepared: {error}")
 
     def _path(self, key: str) -> Path:
@@ -178,11 +179,13 @@ def _bytes_of(path: Path) -> bytes | None:
     """The bytes of a file of our own, or None if there is none.
 
     Raises:
-        ValueError: others may have written it, or it is too large.
+        ValueError: it is no file, others may have written it, or it is too large.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened) as file:
             stat = os.fstat(file.fileno())
+            if not S_ISREG(stat.st_mode):
+                raise ValueError("no ordinary file")
             if stat.st_size > _MAX_ENTRY_BYTES:
                 raise ValueError(f"larger than {_MAX_ENTRY_BYTES} bytes")
             if hasattr(os, "geteuid") and (stat.st_uid not in (0, os.geteuid()) or stat.st_mode & 0o022):
@@ -190,6 +193,11 @@ def _bytes_of(path: Path) -> bytes | None:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file; a pipe in its place is not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _write_whole(path: Path, data: bytes) -> None:

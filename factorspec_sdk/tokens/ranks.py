@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from factorspec_sdk.errors import EngineError, ModelNotFound, Problem
 from factorspec_sdk.tokens.alphabet import to_alphabet
 from factorspec_sdk.tokens.families import CL100K, CL100K_TO_END, GPT2, LLAMA3, O200K, QWEN, QWEN35, TEKKEN
+from factorspec_sdk.tokens.spelling import MAX_ID
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -201,6 +202,8 @@ def _rank_problems(ranks: Mapping[bytes, object]) -> Iterator[Problem]:
             yield Problem("ranks", "a token must be bytes, and not empty", repr(token))
         elif not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
             yield Problem(f"ranks[{token!r}]", "a rank must be an integer from 0 on", repr(rank))
+        elif rank > MAX_ID:
+            yield Problem(f"ranks[{token!r}]", f"a rank above {MAX_ID}", repr(rank))
         elif holders.setdefault(rank, token) != token:
             yield Problem(f"ranks[{token!r}]", f"the rank of {holders[rank]!r} too", repr(rank))
     missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
@@ -214,8 +217,8 @@ def _special_problems(ranks: Ranks, special_tokens: Mapping[str, object]) -> Ite
     holders: dict[int, str] = {}
     for content, id_ in special_tokens.items():
         place = f"special_tokens[{content!r}]"
-        if not isinstance(id_, int) or isinstance(id_, bool) or id_ < 0:
-            yield Problem(place, "an id must be an integer from 0 on", repr(id_))
+        if not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ <= MAX_ID:
+            yield Problem(place, f"an id must be an integer from 0 to {MAX_ID}", repr(id_))
         elif id_ in taken:
             yield Problem(place, f"the rank of {taken[id_]!r} too", repr(id_))
         elif holders.setdefault(id_, content) != content:

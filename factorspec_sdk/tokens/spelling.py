@@ -43,11 +43,17 @@ class ByteLevel:
 
 BYTE_LEVEL = ByteLevel()
 
+#: highest id of a token, and of a column of logits: 60 times what there is; tables have a place for each
+MAX_ID = (1 << 24) - 1
+
 
 def read_table(vocab: Mapping[str, int], definition: Definition) -> tuple[list[bytes], list[Problem]]:
     """The bytes of each id, and what is wrong with them."""
     added = {token.id: token.content for token in definition.added}
-    table = [b""] * (1 + max([*vocab.values(), *added]))
+    highest = max([*vocab.values(), *added], default=-1)
+    if highest > MAX_ID:
+        return [], [Problem("model.vocab", f"an id above {MAX_ID}", repr(highest))]
+    table = [b""] * (1 + highest)
     bytes_of = definition.spelling.bytes_of
     problems: list[Problem] = []
     for token, token_id in vocab.items():

@@ -32,7 +32,7 @@ from factorspec_sdk.tokens.escaping import Escaper
 from factorspec_sdk.tokens.marks import MARK, Marks, tokenizer_inside
 from factorspec_sdk.tokens.prepared import Prepared, PreparedFiles, outline_of
 from factorspec_sdk.tokens.ranks import Encoding, Ranks, twin_of
-from factorspec_sdk.tokens.spelling import read_table
+from factorspec_sdk.tokens.spelling import MAX_ID, read_table
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -79,7 +79,7 @@ class Vocabulary:
         prepared = None if self._entry is None else self._entry.read()
         self.is_checked = prepared is not None
         if prepared is None:
-            prepared = self._prepare(tokenizer.to_str())
+            prepared = self._prepare(tokenizer.to_str(), tokenizer.get_vocab_size(with_added_tokens=False))
         if tokenizer.truncation is not None or tokenizer.padding is not None:
             tokenizer = type(tokenizer).from_str(tokenizer.to_str())
             tokenizer.no_truncation()
@@ -164,7 +164,9 @@ class Vocabulary:
         source = Path(path).read_bytes()
         try:
             tokenizer = Tokenizer.from_buffer(source)
-        except ValueError as error:
+        except BaseException as error:
+            if not _is_of_reading(error):
+                raise
             raise EngineError(f"tokenizer {path!r} cannot be read", [_unreadable(error)]) from error
         return cls(
             tokenizer,
@@ -285,12 +287,14 @@ class Vocabulary:
         """A JSON text of the same value that the tokenizer takes literally. See ``Escaper``."""
         return self._escaper.escape(json_text)
 
-    def _prepare(self, text: str) -> Prepared:
-        """What the definition comes to, worked out anew."""
+    def _prepare(self, text: str, num_names: int) -> Prepared:
+        """What the definition comes to, worked out anew; the model knows ``num_names`` tokens."""
         raw = parse(text)
         definition = Definition.read(raw)
         self._refuse(problems_of(definition))
         table, problems = read_table(raw["model"]["vocab"], definition)
+        if num_names != len(raw["model"]["vocab"]):  # written by id, so each id has kept one of its names
+            problems.append(Problem("model.vocab", "two tokens of one id", f"{num_names} tokens"))
         self._refuse(problems)
         return Prepared(hashlib.sha256(text.encode()).hexdigest(), outline_of(raw), table)
 
@@ -332,6 +336,8 @@ class Vocabulary:
         problems = []
         if self.logit_width < num_ids:
             problems.append(Problem("logit_width", f"smaller than the {num_ids} ids", repr(self.logit_width)))
+        if self.logit_width > MAX_ID:
+            problems.append(Problem("logit_width", f"above {MAX_ID}", repr(self.logit_width)))
         for end_id in self.end_ids:
             if not 0 <= end_id < self.logit_width:
                 problems.append(Problem("end_ids", f"outside the {self.logit_width} columns", repr(end_id)))
@@ -344,7 +350,12 @@ class Vocabulary:
             raise EngineError(f"tokenizer {self.name!r} is not supported", problems)
 
 
-def _unreadable(error: ValueError) -> Problem:
+def _is_of_reading(error: BaseException) -> bool:
+    """True if that is how the library says that it cannot read a definition: some it panics at."""
+    return isinstance(error, ValueError) or type(error).__name__ == "PanicException"
+
+
+def _unreadable(error: BaseException) -> Problem:
     hint = (
         "Of a SentencePiece model (tokenizer.model), transformers makes a tokenizer.json: "
         "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"

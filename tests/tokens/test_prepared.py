@@ -190,3 +190,28 @@ def test_readers_never_see_half_an_entry(tmp_path: Path) -> None:
         thread.join()
     assert seen == [2] * 100
     assert len(entries(tmp_path)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path: Path) -> None:
+    path, cache = tokenizer_file(tmp_path), tmp_path / "cache"
+    load(path, cache)
+    (entry,) = entries(cache)
+    entry.unlink()
+    os.mkfifo(entry, 0o600)
+    loaded: list[Vocabulary] = []
+    thread = threading.Thread(target=lambda: loaded.append(load(path, cache)), daemon=True)
+    with pytest.warns(RuntimeWarning, match="no ordinary file"):
+        start_and_wait(thread)
+    assert loaded
+    assert entry.is_file()
+
+
+def start_and_wait(thread: threading.Thread) -> None:
+    thread.start()
+    thread.join(20)
+
+
+def test_a_directory_that_no_file_system_can_name_is_told_and_nothing_else(tmp_path: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="null byte"):
+        assert load(tokenizer_file(tmp_path), Path("a\0b")).is_checked

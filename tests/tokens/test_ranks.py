@@ -110,6 +110,9 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path) -> None
         (BYTES | {b"ab": 7}, {}, r"ranks\[b'ab'\]: the rank of b'\\x07' too \(got 7\)"),
         (BYTES | {b"ab": -1}, {}, r"ranks\[b'ab'\]: a rank must be an integer from 0 on \(got -1\)"),
         (BYTES | {b"ab": "9"}, {}, r"a rank must be an integer from 0 on \(got '9'\)"),
+        (BYTES | {b"ab": 1 << 24}, {}, r"ranks\[b'ab'\]: a rank above 16777215 \(got 16777216\)"),
+        (BYTES | {b"ab": 1 << 70}, {}, r"ranks\[b'ab'\]: a rank above 16777215"),
+        (BYTES, {"special_tokens": {"<e>": 1 << 40}}, "an id must be an integer from 0 to 16777215"),
         (BYTES | {b"": 300}, {}, r"a token must be bytes, and not empty \(got b''\)"),
         (BYTES | {"ab": 300}, {}, r"a token must be bytes, and not empty \(got 'ab'\)"),
         ({b"a": 0}, {}, r"255 single bytes have no rank .* The file may be cut short"),
@@ -117,7 +120,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path) -> None
         (BYTES, {"pattern": None}, "pattern: is needed where ranks are given without an encoding"),
         (BYTES, {"special_tokens": {"<e>": 3}}, r"special_tokens\['<e>'\]: the rank of b'\\x03' too"),
         (BYTES, {"special_tokens": {"<e>": 300, "<f>": 300}}, r"the id of '<e>' too \(got 300\)"),
-        (BYTES, {"special_tokens": {"<e>": -3}}, "an id must be an integer from 0 on"),
+        (BYTES, {"special_tokens": {"<e>": -3}}, "an id must be an integer from 0 to"),
         (BYTES, {"special_tokens": {"a": 300}}, "empty or has a rank of its own"),
     ],
 )

@@ -199,3 +199,34 @@ def test_an_added_token_that_is_part_of_an_escape_cannot_be_kept_out() -> None:
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     with pytest.raises(EngineError, match="cannot be escaped"):
         vocabulary.escape('"a\\nb"')
+
+
+def test_two_tokens_of_one_id_are_refused(tmp_path: Any) -> None:
+    """The library takes such a file, encodes both as that id and writes one of them, now this, now that."""
+    raw = json.loads(tricky_tokenizer().to_str())
+    first, second = [name for name in raw["model"]["vocab"] if name.isalpha() and len(name) > 1][:2]
+    raw["model"]["vocab"][second] = raw["model"]["vocab"][first]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    with pytest.raises(EngineError, match=r"model\.vocab: two tokens of one id"):
+        Vocabulary.from_file(str(path))
+
+
+def test_a_file_at_which_the_library_panics_is_refused(tmp_path: Any) -> None:
+    raw = json.loads(tricky_tokenizer().to_str())
+    raw["model"]["continuing_subword_prefix"] = "##"
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    with pytest.raises(EngineError, match=r"cannot be read: .*not a tokenizer\.json"):
+        Vocabulary.from_file(str(path))
+
+
+def test_tables_are_not_made_for_ids_without_end(tmp_path: Any) -> None:
+    with pytest.raises(EngineError, match="logit_width: above 16777215"):
+        Vocabulary.from_tokenizer(tricky_tokenizer(), 1 << 40)
+    raw = json.loads(tricky_tokenizer().to_str())
+    raw["model"]["vocab"]["zzzzzz"] = 1 << 31
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    with pytest.raises(EngineError, match="an id above 16777215"):
+        Vocabulary.from_file(str(path))
