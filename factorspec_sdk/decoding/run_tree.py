@@ -20,14 +20,14 @@ program that do not depend on what the text says: the run behind it is remembere
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
 from factorspec_sdk.decoding.holes import HoleStep
-from factorspec_sdk.decoding.hypotheses import Hypothesis, Opening, RowWalk
-from factorspec_sdk.decoding.likeness import likeness
+from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
+from factorspec_sdk.decoding.likeness import likeness, tokens_alike
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Run, run_from
 
@@ -70,8 +70,12 @@ class RunTree:
             if not all(isinstance(item, Opening) for item in pending):
                 return run_from(self._opener, pending)
             return self._begun(pending)
+        only = pending[0] if len(pending) == 1 else None
         behind = self._behind_row(pending)
-        return self._keep(run.children, token, behind, _LINK_BYTES + _BYTES_OF_TOKEN * len(behind.tokens))
+        known = self._keep(run.children, token, behind, _LINK_BYTES + _BYTES_OF_TOKEN * len(behind.tokens))
+        if isinstance(only, NumberStep):
+            self._link(run, tokens_alike(run.after, token, only), known)
+        return known
 
     def _behind_row(self, pending: list[Hypothesis | Opening]) -> Run:
         """The run of what is left; of one row of a table, its tokens and the run behind it."""
@@ -108,6 +112,15 @@ class RunTree:
                 self._forget()
             self.num_bytes += size
             return memo.setdefault(key, run)
+
+    def _link(self, run: Run, tokens: Sequence[int], behind: Run) -> None:
+        """Remember a run behind some more tokens, if there is room."""
+        size = _LINK_BYTES * len(tokens)
+        with self._lock:
+            if self.num_bytes + size <= self._max_bytes:
+                self.num_bytes += size
+                for token in tokens:
+                    run.children.setdefault(token, behind)
 
     def _forget(self) -> None:
         """Begin anew. Sessions keep the runs that they stand on, and what they add to those."""

@@ -64,14 +64,14 @@ class SingleDigitWalk(NumberWalk):
         if not digits or state.negative or not _is_plain(values):
             return None
         assert isinstance(values, SteppedValues)
-        found, low = set(), int(digits)
+        found, low, size = [], int(digits), 1
         for more in range(self._longest - len(digits) + 1 if low else 1):
-            high = low + 10**more - 1
-            if values.all_in(low, high):
-                found.add(more)
-            elif values.any_in(low, high):
+            holds = _holds(values, low, low + size - 1)
+            if holds is None:
                 return None
-            low *= 10
+            if holds:
+                found.append(more)
+            low, size = low * 10, size * 10
         return frozenset(found)
 
     def _is_before_digits(self, state: NumberState) -> bool:
@@ -119,6 +119,17 @@ def _leading(values: SteppedValues, low: int, high: int, unit: int) -> int:
         found |= ((1 << (last - first + 1)) - 1) << first % 10
         low = (last + 1) * unit
     return found
+
+
+def _holds(values: SteppedValues, low: int, high: int) -> bool | None:
+    """True if all of ``[low, high]`` are values, False if none is; None: some are."""
+    spans = values.indices.spans
+    low, high = low - values.start, high - values.start
+    at = bisect_right(spans, (low, _BEYOND)) - 1
+    if at >= 0 and spans[at][1] >= low:
+        return True if spans[at][1] >= high else None
+    at += 1
+    return None if at < len(spans) and spans[at][0] <= high else False
 
 
 def _is_plain(values: Values) -> bool:

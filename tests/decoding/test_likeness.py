@@ -7,6 +7,9 @@ import random
 import pytest
 
 from factorspec_sdk.decoding import Decoder
+from factorspec_sdk.decoding.hypotheses import NumberStep
+from factorspec_sdk.decoding.likeness import likeness, tokens_alike
+from factorspec_sdk.decoding.runs import run_from
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
 from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Program, Slot, Value
 from factorspec_sdk.testing import vocabulary_like
@@ -85,6 +88,31 @@ def test_digits_that_may_be_any_are_one_run() -> None:
         runs.append(session._current_run())
     assert runs[0] is runs[1] is runs[2]
     assert runs[3] is not runs[0]  # up to 12,345 there is more to say
+
+
+@pytest.mark.parametrize("ranges", [(0, 12_345), (100, 345), (-30, 12_000), (0, 99_999), (1_000, 9_999)])
+@pytest.mark.parametrize("family", ["qwen", "tricky"])
+def test_tokens_that_are_told_alike_lead_to_runs_alike(family: str, ranges: tuple[int, int]) -> None:
+    canonical = Canonical(vocabulary_like(family))
+    nodes = (Literal('{"n": ', 1), Value(0, 2), Literal("}", 3), End())
+    layout = Program(nodes, 0, (Slot(0, "n", IntRange(*ranges)),), ())
+    decoder = Decoder(layout, FreeFeasibility(layout), canonical.vocabulary, canonical=canonical)
+    todo, met, told = [decoder.runs.root()], 0, 0
+    while todo and met < 400:
+        run, met = todo.pop(), met + 1
+        for token in run.allowed.ids().tolist():
+            pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
+            key = [likeness(item) for item in pending]
+            if len(pending) == 1 and isinstance(pending[0], NumberStep):
+                alike = tokens_alike(run.after, token, pending[0])
+                told += len(alike)
+                for other in alike:
+                    behind = [after for hypothesis in run.after for after in hypothesis.advance(other)]
+                    assert [likeness(item) for item in behind] == key
+                    assert other != token
+            todo.append(decoder.runs.after(run, token))
+            assert decoder.runs.after(run, token).allowed == run_from(decoder.opener, pending).allowed
+    assert (told > 0) == (family == "qwen")
 
 
 def test_places_in_text_where_the_same_is_allowed_have_one_plan() -> None:
