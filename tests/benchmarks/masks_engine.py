@@ -177,6 +177,7 @@ class Factorspec:
 
     def prepare(self) -> None:
         # Encoded words, literals and tails are kept beside the vocabulary, grammars of free parts by content.
+        # The rules of all integers and of all numbers are the same for any spec: those are the vocabulary's.
         kept = self._canonical
         for memo in (kept._words, kept._tails, kept.literal_ends, kept.digit_groups):
             memo.clear()
