@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from factorspec_sdk.decoding.following import Ahead, Following
 from factorspec_sdk.decoding.grammar_ways import whole_characters
-from factorspec_sdk.decoding.holes import HoleStep
+from factorspec_sdk.decoding.holes import HoleStep, Lead
 from factorspec_sdk.decoding.hypotheses import Hypothesis
 from factorspec_sdk.decoding.json_strings import C1, OUTSIDE, PLAIN
 from factorspec_sdk.decoding.opening import Opener
@@ -162,8 +162,9 @@ class CanonicalText:
         """Look at each token that may come next.
 
         Those that go on with a character of some kind are left out once that kind differs: where parts begin
-        depends on the kinds of characters alone.
+        depends on the kinds of characters alone. What is still fixed before a text is looked through.
         """
+        deeper = depth + (not any(isinstance(hypothesis, Lead) for hypothesis in hypotheses))
         vocabulary, may_follow, last = self._canonical.vocabulary, self._beginnings.may_follow, tokens[-1]
         pending = whole_characters(vocabulary.decode_bytes(tokens))[1]
         is_one_word = self._canonical.cuts.joins is not None
@@ -174,7 +175,7 @@ class CanonicalText:
                 continue
             kind = self._kind_of(pending + data)
             after = () if kind in failed else self._opener.advance(hypotheses, token)
-            if after and self._goes_on((*tokens, token), after, depth + 1):
+            if after and self._goes_on((*tokens, token), after, deeper):
                 return True
             if kind is not None and after and self._differs((*tokens, token), after):
                 failed.add(kind)

@@ -13,7 +13,8 @@ token is never part of a text.
 
 *Opening*. The held tail W is followed by text that is not known. A token may begin at byte q of W and reach
 into the text, so for every such q there is a hypothesis: canonical tokens of W[:q], then a token of W[q:] and
-some text. Beside them stands the plain one: all canonical tokens of W, then text.
+some text. Beside them stands the plain one: all canonical tokens of W, then text. Whether the pre-token that
+W[:q] ends in goes on there is not known, so there may be two of each (``Canonical.begun``).
 
 *Closing*. A token may hold the end of the text and an *ending*: a beginning of what the program writes next,
 up to the first cut (no canonical token reaches beyond one). What remains up to that cut is written as one
@@ -155,15 +156,14 @@ class Holes:
         place = self._place(at.state, node)
         text = at.held.text
         start = place.rules.start()
-        whole = self._canonical.encode_piece(text) if text else ()
-        given = whole[: at.held.emitted]
-        yield _lead(whole[at.held.emitted :], HoleStep(place, b"", start))
-        for split in range(len(text)):
+        given = self._canonical.encode_piece(text)[: at.held.emitted] if text else ()
+        for split in range(len(text), -1, -1):
             prefix = text[split:].encode()
-            before = self._canonical.encode_piece(text[:split]) if split else ()
-            if before[: len(given)] == given and place.first_ids(prefix):
-                yield _lead(before[len(given) :], HoleStep(place, prefix, start))
-
+            if prefix and not place.first_ids(prefix):
+                continue
+            for before in self._canonical.begun(text[:split]):
+                if before[: len(given)] == given:
+                    yield _lead(before[len(given) :], HoleStep(place, prefix, start))
         if isinstance(place, MeasuredPlace) and not place.lengths.complete:
             yield NARROWED
 

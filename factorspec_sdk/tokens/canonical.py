@@ -148,6 +148,22 @@ class Canonical:
         found = (*before, *(self._bpe(whole) if whole else ()), *behind)
         return tuple(token for token in found if token is not None)
 
+    def begun(self, text: str) -> tuple[tuple[int, ...], ...]:
+        """The tokens that a text may have that begins at a cut and ends where a token does.
+
+        Its last part may end there, or go on. Where a part that is a token is taken whole, whatever the
+        merges say, these differ::
+
+            '":"' = part                        one token
+            '":"' of the longer part '":"(x'    '":' '"', if merges do not make the token
+        """
+        whole = self.encode_piece(text) if text else ()
+        if not text or not self.vocabulary.definition.ignores_merges:
+            return (whole,)
+        last = self._last_word(text)
+        merged = whole[: len(whole) - len(self._encode_word(last))] + self.inside_part(last.encode())
+        return (whole,) if merged == whole else (whole, merged)
+
     @cached_property
     def _sorted_added(self) -> Sequence[bytes]:
         return sorted(token.content.encode() for token in self.vocabulary.definition.added)
@@ -179,6 +195,14 @@ class Canonical:
         if UNKNOWN in proxy or self._changes_under_normalizer(text):
             return None
         return [text[match.start() : match.end()] for match in split.finditer(proxy)]
+
+    def _last_word(self, text: str) -> str:
+        words = self._words_of(text)
+        if words is not None:
+            return words[-1]
+        pre_tokenizer = self.vocabulary.tokenizer.pre_tokenizer
+        begin = 0 if pre_tokenizer is None else pre_tokenizer.pre_tokenize_str(text)[-1][1][0]
+        return text[begin:]
 
     def _changes_under_normalizer(self, text: str) -> bool:
         normalizer = self.vocabulary.tokenizer.normalizer

@@ -21,7 +21,18 @@ from tests.decoding.brute import FreeFeasibility
 from tests.decoding.test_holes import PROGRAMS, TEXTS, decoder_of, list_program, note_program
 from tests.decoding.tries import Trie
 
-FAMILIES = ("tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "sentencepiece", "gemma", "bytes")
+FAMILIES = (
+    "tricky",
+    "whole_word",
+    "gpt2",
+    "smollm2",
+    "qwen",
+    "cl100k",
+    "o200k",
+    "sentencepiece",
+    "gemma",
+    "bytes",
+)
 
 
 @cache

@@ -16,7 +16,18 @@ from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import NASTY, FreeFeasibility
 
-FAMILIES = ("tricky", "gpt2", "smollm2", "qwen", "cl100k", "o200k", "sentencepiece", "gemma", "bytes")
+FAMILIES = (
+    "tricky",
+    "whole_word",
+    "gpt2",
+    "smollm2",
+    "qwen",
+    "cl100k",
+    "o200k",
+    "sentencepiece",
+    "gemma",
+    "bytes",
+)
 _CLOSERS = frozenset(b'"]},')
 TEXTS = (
     *NASTY,
