@@ -57,7 +57,8 @@ class CanonicalSession(Session):
     def report(self) -> Report:
         """Counts and origins so far, with what the filter did. O(tokens)."""
         tally = self._tally
-        text_filter = TextFilter(tally.checked, tally.refused, tally.dropped, tally.time_s)
+        dropped = tally.dropped or int(self._is_off())
+        text_filter = TextFilter(tally.checked, tally.refused, dropped, tally.time_s)
         return replace(super().report, text_filter=text_filter)
 
     def admits(self, token: int, after: Sequence[int] = ()) -> bool:
@@ -90,11 +91,24 @@ class CanonicalSession(Session):
             written += 1
         return written
 
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last ``num_tokens`` tokens, and a refusal."""
+        self._admitted = None  # as many tokens may soon be other ones
+        super().rollback(num_tokens)
+
     def copy(self) -> Session:
         """An independent session in the same state. O(tokens)."""
         twin = super().copy()
         vars(twin).update(_tally=copy(self._tally))
         return twin
+
+    def _is_off(self) -> bool:
+        """True for a record that is complete and not canonical: a limit may leave but one token, which is
+        certain then and which nobody is asked about.
+        """
+        if self._narrowing is None or not self._narrowing.near_limit or self.state != "complete":
+            return False
+        return self.decoder.vocabulary.encode(self.text) != self.tokens
 
     def _admits_here(self, token: int) -> bool:
         allowed = self.allowed()

@@ -207,6 +207,45 @@ def test_near_a_token_limit_records_end_in_time(canonical: Canonical, name: str)
         assert found.dropped or canonical.vocabulary.encode(text) == session.tokens
 
 
+@pytest.mark.parametrize("name", ["gpt2", "qwen", "cl100k"])
+def test_near_a_token_limit_the_report_says_what_is_not_canonical(name: str) -> None:
+    """Also where a limit leaves but one token, which is certain then."""
+    canonical, source = canonical_of(name), random.Random(1)
+    decoder = decoder_of(canonical, PROGRAMS["note"])
+    shortest = decoder.shortest()
+    assert shortest is not None
+    for number in range(40):
+        session = decoder.session(shortest + number % 8, canonical_text=True)
+        while session.state == "open":  # as engines do: what is certain is not asked about
+            certain = session.plan().tokens
+            if not certain:
+                ids = session.allowed().ids().tolist()
+                source.shuffle(ids)
+                certain = (next(token for token in ids if session.admits(token)),)
+            session.commit(certain)
+        found = session.report.text_filter
+        assert found is not None
+        assert found.dropped or canonical.vocabulary.encode(session.text) == session.tokens
+
+
+def test_what_was_admitted_at_a_place_is_forgotten_when_it_is_left() -> None:
+    canonical = canonical_of("gpt2")
+    vocabulary = canonical.vocabulary
+    session = decoder_of(canonical, note_program()).session(canonical_text=True)
+    start = vocabulary.encode('{"note": "x')
+    assert session.commit(start) == len(start)
+    first, second = vocabulary.token_id(b" t"), vocabulary.token_id(b"he")
+    assert first is not None and second is not None
+    session.commit(vocabulary.encode(" 1"))
+    place = session.num_tokens
+    assert session.admits(second)
+    session.rollback(place - len(start))
+    assert session.commit([first]) == 1
+    assert session.num_tokens == place
+    assert not session.copy().admits(second)
+    assert session.commit([second]) == 0
+
+
 def test_asking_ahead_is_asking_there(canonical: Canonical) -> None:
     session = decoder_of(canonical, note_program()).session(canonical_text=True)
     tokens = canonical.vocabulary.encode('{"note": "It is it\'s end. ", "day": "Mon"}')
