@@ -27,8 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from factorspec_sdk.decoding.counted_rules import CountedRules, counted_rules
 from factorspec_sdk.decoding.grammars import MAX_GRAMMAR_SIZE, GrammarRules, grammar_too_large
 from factorspec_sdk.decoding.hypotheses import NARROWED, Hypothesis, Opening
+from factorspec_sdk.decoding.json_bytes import TooManyBytes
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.measured import MeasuredPlace
 from factorspec_sdk.decoding.piece_rules import PieceRules
@@ -37,9 +39,13 @@ from factorspec_sdk.decoding.string_rules import StringRules
 from factorspec_sdk.decoding.text_places import HolePlace, TextPlace
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import Feasibility, State
-from factorspec_sdk.graph.program import Branch, Hole, Length, Literal
-from factorspec_sdk.tokens import NOTHING_HELD, Allowed, Canonical
+from factorspec_sdk.graph.program import Branch, Hole, HoleSpec, Length, Literal
+from factorspec_sdk.tokens import NOTHING_HELD, Allowed, Canonical, Vocabulary
 from factorspec_sdk.tokens.masks import Row
+from factorspec_sdk.wire.languages.automaton import TooManyStates
+from factorspec_sdk.wire.languages.bounded import BOUNDED_FORMATS
+from factorspec_sdk.wire.languages.lengths import LengthsTooMany
+from factorspec_sdk.wire.patterns import PatternProblem
 
 _MAX_ENDINGS = 1 << 10
 
@@ -149,7 +155,7 @@ class Holes:
         self._feasibility = feasibility
         self._canonical = canonical
         self._rules: dict[int, TextRules] = {}
-        self._grammars: dict[int, GrammarRules] = {}
+        self._grammars: dict[int, GrammarRules | CountedRules] = {}
 
     def open(self, at: Opening, node: Hole) -> Iterator[Hypothesis]:
         """The ways in which a held tail and a text may be written."""
@@ -189,9 +195,9 @@ class Holes:
         size = 0
         for hole, spec in enumerate(self.layout.program.holes):
             rules = self.rules(hole) if spec.schema is not None or spec.grammar is not None else None
-            if isinstance(rules, GrammarRules) and id(rules) not in self._grammars:
+            if isinstance(rules, GrammarRules | CountedRules) and id(rules) not in self._grammars:
                 self._grammars[id(rules)] = rules
-                size += rules.size
+                size += rules.size if isinstance(rules, GrammarRules) else 0
                 if size > MAX_GRAMMAR_SIZE:
                     raise grammar_too_large(spec.path)
 
@@ -205,7 +211,7 @@ class Holes:
             elif spec.kind == "string" and spec.schema is None:
                 known = StringRules.of(vocabulary, spec.min_length, spec.max_length)
             else:
-                known = grammar_rules(spec, vocabulary)
+                known = _counted(spec, vocabulary) or grammar_rules(spec, vocabulary)
             self._rules[hole] = known
         return known
 
@@ -231,6 +237,23 @@ class Holes:
                 if cut is None:
                     stack.append((text + literal, here, node.next))
         return found
+
+
+def _counted(spec: HoleSpec, vocabulary: Vocabulary) -> TextRules | None:
+    """The rules of a string with bounds and a pattern or a format; None for any other hole."""
+    if spec.kind != "string" or spec.schema is None or (spec.min_length, spec.max_length) == (0, None):
+        return None
+    pattern, name = spec.schema.get("pattern"), spec.schema.get("format")
+    if not isinstance(pattern, str | None) or not isinstance(name, str | None):
+        return None
+    if (pattern, name) == (None, None) or (name is not None and name not in BOUNDED_FORMATS):
+        return None
+    try:
+        return counted_rules(vocabulary, pattern, name, spec.min_length, spec.max_length)
+    except (PatternProblem, TooManyStates):
+        return None
+    except (TooManyBytes, LengthsTooMany):
+        raise grammar_too_large(spec.path) from None
 
 
 def _lead(tokens: tuple[int, ...], then: Hypothesis) -> Hypothesis:

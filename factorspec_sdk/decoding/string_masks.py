@@ -28,6 +28,7 @@ from factorspec_sdk.decoding.json_strings import (
     walk,
 )
 from factorspec_sdk.decoding.token_bytes import TokenBytes
+from factorspec_sdk.decoding.token_columns import TokenColumns
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
 from factorspec_sdk.tokens.memo import ENTRY_BYTES, ID_BYTES, Memo, text_bytes
@@ -70,15 +71,9 @@ class StringMasks:
         self._width = vocabulary.logit_width
         self._row_words = vocabulary.row_words
         self._tokens = TokenBytes.of(vocabulary)
+        self._columns = TokenColumns.of(vocabulary)
         table = vocabulary.all_bytes
-        texts = [table[i] for i in vocabulary.text_ids]
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        order = np.argsort(-lengths, kind="stable")
-        self._ids = np.array(vocabulary.text_ids, dtype=np.int64)[order]
-        self._flat = np.frombuffer(b"".join(texts), dtype=np.uint8)
-        self._starts = (np.cumsum(lengths) - lengths)[order]
-        self._lengths = lengths[order]
-        single = {data for data in texts if len(data) == 1}
+        single = {table[i] for i in vocabulary.text_ids if len(table[i]) == 1}
         # Without a token for each continuation byte a split character might have no end.
         self._may_split = all(bytes([byte]) in single for byte in range(0x80, 0xC0))
         self._modes: dict[int, _Walked] = {}
@@ -205,22 +200,21 @@ class StringMasks:
         return known
 
     def _walk_all(self, mode: int) -> _Walked:
-        """All tokens at once: tokens are sorted by length, so those with a byte in a column are a prefix."""
-        table = transitions(self.in_value)
-        modes = np.full(len(self._ids), mode, dtype=np.int16)
-        begun = np.zeros(len(self._ids), dtype=np.uint16)
-        alive = np.arange(len(self._ids))
-        for column in range(int(self._lengths[0]) if len(self._ids) else 0):
-            alive = alive[: np.searchsorted(alive, np.searchsorted(-self._lengths, -column, "left"))]
+        table, columns = transitions(self.in_value), self._columns
+        modes = np.full(len(columns.ids), mode, dtype=np.int16)
+        begun = np.zeros(len(columns.ids), dtype=np.uint16)
+        alive = np.arange(len(columns.ids))
+        for column in range(columns.longest):
+            alive = alive[: np.searchsorted(alive, columns.longer_than(column))]
             before = modes[alive]
-            after = table[before, self._flat[self._starts[alive] + column]]
+            after = table[before, columns.bytes_at(alive, column)]
             begun[alive] += (before == PLAIN) & (after != STOP)
             modes[alive] = after
             alive = alive[after != STOP]
         kept = modes != STOP
         if not self._may_split:
             kept &= (modes < C1) | (modes == OUTSIDE)
-        ids, begun, end = self._ids[kept], begun[kept], modes[kept].astype(np.uint16)
+        ids, begun, end = columns.ids[kept], begun[kept], modes[kept].astype(np.uint16)
         assert begun.max(initial=0) < REFUSED >> MODE_SHIFT, "a token has more characters than a code holds"
         codes = np.full(self._width, REFUSED, dtype=np.uint16)
         codes[ids] = begun << MODE_SHIFT | end

@@ -273,7 +273,8 @@ def _own_part(node: SchemaNode) -> tuple[str, Enforcement] | None:
             return f"one of {len(node.domain)} values", "enforced"
         case TextNode():
             bound = "of any length" if node.max_length is None else f"of at most {node.max_length} characters"
-            return f"free text {bound}", "enforced" if node.schema is None else "delegated"
+            ours = node.schema is None or (node.min_length, node.max_length) != (0, None)
+            return f"free text {bound}", "enforced" if ours else "delegated"
         case FreeNode():
             return "free value by its JSON Schema", "delegated"
         case UnionNode():

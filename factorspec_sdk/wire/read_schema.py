@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.objective import Goal
+from factorspec_sdk.wire.bounded_strings import is_bounded, read_bounded
 from factorspec_sdk.wire.finite import FALSE_TRUE, NULL_ONLY, nullable, read_listed, types_of
 from factorspec_sdk.wire.keyword_relations import RELATIONAL, Related, structure_of
 from factorspec_sdk.wire.keywords import ANNOTATIONS, VENDOR, Schema, refuse_others
@@ -142,7 +143,8 @@ class SchemaReader:
         node = _read_scalar(name, schema, place, self._limits, trial)
         if not len(trial) and node is not None:
             return node
-        opened = None if VENDOR in schema else self.open_values.trial(schema, place)
+        ours = name == "string" and is_bounded(schema)
+        opened = None if VENDOR in schema or ours else self.open_values.trial(schema, place)
         return opened or _read_scalar(name, schema, place, self._limits, self._problems)
 
     def target(self, node: FreeNode) -> SchemaNode | None:
@@ -363,6 +365,8 @@ def _read_scalar(
     name: str, schema: Schema, place: str, limits: Limits, problems: Problems
 ) -> SchemaNode | None:
     match name:
+        case "string" if is_bounded(schema):
+            return read_bounded(schema, place, limits, problems)
         case "string":
             return read_string(schema, place, limits, problems)
         case "integer":

@@ -66,9 +66,9 @@ class FiniteNode:
 class TextNode:
     """A free string of ``min_length`` to ``max_length`` characters (None: no bound).
 
-    ``schema`` is the JSON Schema of the string where ``pattern`` or ``format`` restrict it further,
-    to be enforced by the grammar library; None for plain text. ``measured``: a relation reads its length
-    (then it has a ``max_length`` and no ``schema``).
+    ``schema`` is the JSON Schema of the string where ``pattern`` or ``format`` restrict it further, to be
+    enforced by the grammar library if it has no bounds; None for plain text. ``measured``: a relation reads
+    its length (then it has a ``max_length`` and no ``schema``).
     """
 
     pointer: str
