@@ -121,7 +121,10 @@ class RowWalk(NamedTuple):
 
 
 class NumberStep(NamedTuple):
-    """A number, date or time part way through; ``feasible`` are the indices that lead to a valid record."""
+    """A number, date or time part way through; ``feasible`` are the indices that lead to a valid record.
+
+    Where it does not matter which digits follow, ``lengths`` are how many may (``DigitWalk.lengths``).
+    """
 
     walk: DigitWalk
     number: NumberState
@@ -130,6 +133,7 @@ class NumberStep(NamedTuple):
     source: Source
     next_pc: int
     next_ids: frozenset[int]
+    lengths: frozenset[int] | None = None
 
     @property
     def free(self) -> bool:
@@ -149,10 +153,12 @@ class NumberStep(NamedTuple):
         """One token further into the digits."""
         if token not in self.next_ids:
             return
-        number = self.walk.advance(self.number, token)
+        walk, _, values, feasible, source, next_pc, _, lengths = self
+        number = walk.advance(self.number, token)
         assert number is not None
-        ids = frozenset(self.walk.allowed(number, self.values))
-        yield NumberStep(self.walk, number, self.values, self.feasible, self.source, self.next_pc, ids)
+        lengths = walk.lengths(number, values) if lengths is None else walk.shorter(lengths)
+        ids = frozenset(walk.allowed(number, values)) if lengths is None else walk.any_digit(lengths)
+        yield NumberStep(walk, number, values, feasible, source, next_pc, ids, lengths)
         if not self.feasible.complete:
             yield NARROWED
 
@@ -173,7 +179,9 @@ class NumberStep(NamedTuple):
 
     def exit(self, index: int) -> Opening:
         """The place after a value: unlike a row, the digits do not hold the literal that follows."""
-        return self.source.exit(index, self.walk.closing)._replace(pc=self.next_pc, offset=0)
+        feasibility, at, site = self.source
+        assert site.slot is not None
+        return Opening(feasibility.assign(at.state, site.slot, index), self.next_pc, self.walk.closing)
 
 
 class Done(NamedTuple):

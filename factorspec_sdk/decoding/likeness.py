@@ -11,7 +11,6 @@ from collections.abc import Hashable, Sequence
 
 from factorspec_sdk.decoding.holes import HoleStep, Lead
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
-from factorspec_sdk.tokens import SingleDigitWalk
 
 
 def likeness(item: Hypothesis | Opening) -> Hashable:
@@ -41,11 +40,11 @@ def tokens_alike(hypotheses: Sequence[Hypothesis], token: int, after: NumberStep
     lengths = _lengths(after)
     steps = [each for each in hypotheses if token in each.ids()] if lengths is not None else []
     step = steps[0] if len(steps) == 1 else None
-    if not isinstance(step, NumberStep) or not isinstance(step.walk, SingleDigitWalk):
+    if not isinstance(step, NumberStep):
         return []
     digits = step.next_ids.difference((token,), *(each.ids() for each in hypotheses if each is not step))
     # Where any digits may follow, it does not matter which comes next.
-    if _lengths(step) is not None:
+    if step.lengths is not None:
         return list(digits)
     walk, begun = step.walk, step.number
     return [
@@ -58,6 +57,6 @@ def tokens_alike(hypotheses: Sequence[Hypothesis], token: int, after: NumberStep
 def _lengths(step: NumberStep) -> frozenset[int] | None:
     """How many digits may follow where any may and nobody asks which: what is written matters no more."""
     slot = step.source.site.slot
-    if not isinstance(step.walk, SingleDigitWalk) or slot is None or step.source.feasibility.reads(slot):
+    if step.lengths is None or slot is None or step.source.feasibility.reads(slot):
         return None
-    return step.walk.lengths(step.number, step.values)
+    return step.lengths

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.families import UNKNOWN
@@ -167,6 +168,13 @@ class Canonical:
     @cached_property
     def _sorted_added(self) -> Sequence[bytes]:
         return sorted(token.content.encode() for token in self.vocabulary.definition.added)
+
+    @cached_property
+    def digit_tokens(self) -> tuple[int, ...]:
+        """The tokens of the ten digits, where each is one token and they differ; else none."""
+        found = [self.encode_piece(digit) for digit in "0123456789"]
+        tokens = tuple(chain.from_iterable(found))
+        return tokens if len(tokens) == len(found) == len(set(tokens)) else ()
 
     @cached_property
     def merged_digits(self) -> MergedDigits:

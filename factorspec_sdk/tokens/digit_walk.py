@@ -98,6 +98,21 @@ class DigitWalk(ABC):
     def closing(self) -> Held:
         """What is held back behind a finished body."""
 
+    def lengths(self, state: NumberState, values: Values) -> frozenset[int] | None:
+        """How many digits may still follow, if any digits may, whatever they are; None if some may not.
+
+        None also where a walk does not tell.
+        """
+        return None
+
+    def shorter(self, lengths: frozenset[int]) -> frozenset[int]:
+        """The lengths behind one more digit."""
+        raise NotImplementedError("this walk tells no lengths")
+
+    def any_digit(self, lengths: frozenset[int]) -> frozenset[int]:
+        """What ``allowed`` gives where so many digits may follow, whatever they are."""
+        raise NotImplementedError("this walk tells no lengths")
+
     @abstractmethod
     def value(self, state: NumberState) -> int | None:
         """The code if the body may end in this state (its tokens are complete), else None."""

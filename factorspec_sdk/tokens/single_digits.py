@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
-from itertools import chain
 
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.digit_walk import Leads, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.numbers import NumberWalk
 
+_NO_DIGIT: frozenset[int] = frozenset()
 _ALL = (1 << 10) - 1
 _BEYOND = 1 << 62
 
@@ -27,11 +27,13 @@ class SingleDigitWalk(NumberWalk):
     """The tokens of the integers of one range after one held tail, digit by digit."""
 
     def __init__(self, canonical: Canonical, leads: Leads, longest: int, digits: tuple[int, ...]) -> None:
-        """``digits``: their tokens (``digit_tokens``); ``longest``: most digits of a value."""
+        """``digits``: their tokens (``Canonical.digit_tokens``); ``longest``: most digits of a value."""
         super().__init__(canonical, leads, 1, longest)
         self._digit_tokens = digits
         self._digit_of = {token: str(digit) for digit, token in enumerate(digits)}
+        self._any_digit = frozenset(digits)
         self._sets: dict[int, frozenset[int]] = {}
+        self._shorter: dict[frozenset[int], frozenset[int]] = {}
 
     def allowed(self, state: NumberState, values: Values) -> AbstractSet[int]:
         """The tokens by which some value of ``values`` goes on; empty if the number can only end here."""
@@ -73,6 +75,17 @@ class SingleDigitWalk(NumberWalk):
                 found.append(more)
             low, size = low * 10, size * 10
         return frozenset(found)
+
+    def shorter(self, lengths: frozenset[int]) -> frozenset[int]:
+        """The lengths behind one more digit."""
+        known = self._shorter.get(lengths)
+        if known is None:
+            known = self._shorter[lengths] = frozenset(more - 1 for more in lengths if more)
+        return known
+
+    def any_digit(self, lengths: frozenset[int]) -> frozenset[int]:
+        """All digits, or none if the number is written."""
+        return self._any_digit if any(lengths) else _NO_DIGIT
 
     def _is_before_digits(self, state: NumberState) -> bool:
         """True where something else may come than a digit of a number that is not negative."""
@@ -135,10 +148,3 @@ def _holds(values: SteppedValues, low: int, high: int) -> bool | None:
 def _is_plain(values: Values) -> bool:
     """True if the values are intervals at hand."""
     return isinstance(values, SteppedValues) and values.step == 1 and type(values.indices) is IndexSet
-
-
-def digit_tokens(canonical: Canonical) -> tuple[int, ...]:
-    """The tokens of the ten digits, where each is one token and they differ; else none."""
-    found = [canonical.encode_piece(digit) for digit in "0123456789"]
-    tokens = tuple(chain.from_iterable(found))
-    return tokens if len(tokens) == len(found) == len(set(tokens)) else ()

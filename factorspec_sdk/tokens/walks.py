@@ -20,7 +20,7 @@ from factorspec_sdk.tokens.forms import FormWalk, pieces_of
 from factorspec_sdk.tokens.held import Held
 from factorspec_sdk.tokens.merged import MergedWalk
 from factorspec_sdk.tokens.numbers import NumberWalk
-from factorspec_sdk.tokens.single_digits import SingleDigitWalk, digit_tokens
+from factorspec_sdk.tokens.single_digits import SingleDigitWalk
 
 _MAX_GROUP = 3
 _DIGITS = "0123456789"
@@ -58,7 +58,7 @@ def walk_of(canonical: Canonical, held: Held, form: Form | None, lo: int, hi: in
 
 
 def _of_integers(canonical: Canonical, leads: Leads, size: int, longest: int) -> NumberWalk:
-    digits = digit_tokens(canonical) if size == 1 else ()
+    digits = canonical.digit_tokens if size == 1 else ()
     if digits:
         return SingleDigitWalk(canonical, leads, longest, digits)
     return NumberWalk(canonical, leads, size, longest)

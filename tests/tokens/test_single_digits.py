@@ -33,10 +33,13 @@ def test_every_state_is_as_by_the_general_walk(canonical: Canonical) -> None:
             ids = quick.allowed(state, values)
             assert set(ids) == set(slow.allowed(state, values))
             assert quick.value(state) == slow.value(state)
+            lengths = quick.lengths(state, values)
+            assert lengths is None or quick.any_digit(lengths) == slow.allowed(state, values)
             for token in source.sample(sorted(ids), min(3, len(ids))):
                 after = quick.advance(state, token)
                 assert after is not None
                 assert after == slow.advance(state, token)
+                assert lengths is None or quick.lengths(after, values) == quick.shorter(lengths)
                 todo.append(after)
             other = source.randrange(canonical.vocabulary.logit_width)
             assert quick.advance(state, other) == slow.advance(state, other)
