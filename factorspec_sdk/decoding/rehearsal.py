@@ -13,6 +13,7 @@ Nothing depends on it but time. It is bounded by counts alone, so that a spec co
 
 from __future__ import annotations
 
+from factorspec_sdk.decoding.grammars import GrammarRules
 from factorspec_sdk.decoding.holes import HoleStep, Lead
 from factorspec_sdk.decoding.hypotheses import Hypothesis
 from factorspec_sdk.decoding.layout import Layout
@@ -25,8 +26,10 @@ from factorspec_sdk.decoding.text_rules import TextRules, TextState
 #: decisions of the record, and tokens of one of its texts
 _MAX_DECISIONS = 128
 _MAX_TEXT = 64
-#: places of all the grammars together
-_MAX_PLACES = 128
+#: places of all the grammars together; behind so many the record is left
+_MAX_PLACES = 160
+#: a larger grammar's places cost too much, and so may all that stands behind (``GrammarRules.size``)
+_MAX_SIZE = 1 << 13
 
 
 def wants_rehearsal(layout: Layout) -> bool:
@@ -46,9 +49,10 @@ def rehearse(runs: RunTree) -> int:
             run = runs.after(run, int(run.allowed.ids()[0]))
             continue
         rules, place = step.place.rules, step.place
-        if isinstance(rules, PlacedRules) and isinstance(place, HolePlace):
+        if isinstance(rules, PlacedRules) and isinstance(place, HolePlace) and rules.size <= _MAX_SIZE:
             places += rules.prepare(tuple(sorted(place.endings)), _MAX_PLACES - places)
-        behind = _behind_text(runs, step)
+        is_too_much = isinstance(rules, GrammarRules) and rules.size > _MAX_SIZE
+        behind = None if is_too_much or places >= _MAX_PLACES else _behind_text(runs, step)
         if behind is None:
             break
         run = behind

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("xgrammar")
 
-from factorspec_sdk.decoding import Decoder, decoder, placed_rules
+from factorspec_sdk.decoding import Decoder, decoder, placed_rules, rehearsal
 from factorspec_sdk.decoding.grammars import GrammarState
 from factorspec_sdk.decoding.placed_rules import PlacedRules, PlacedState
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
@@ -118,3 +118,24 @@ def test_bounds_hold_and_nothing_may_be_left() -> None:
     assert not start.allowed
     placed, _ = both("email", vocabulary_like("qwen"))
     assert placed.prepare((b'"',), 3) == 3
+
+
+def test_many_and_large_grammars_are_left_to_records(
+    canonical: Canonical, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = list[int]()
+    prepare = PlacedRules.prepare
+
+    def counting(rules: PlacedRules, endings: tuple[bytes, ...], most: int) -> int:
+        prepared.append(prepare(rules, endings, most))
+        return prepared[-1]
+
+    monkeypatch.setattr(PlacedRules, "prepare", counting)
+    many = [HoleSpec("t", "string", {"pattern": f"^[a-c]{{{least}}}[0-9]{{20}}$"}) for least in range(12)]
+    made(canonical, *many)
+    assert sum(prepared) == 160
+    assert len(prepared) < 10
+    prepared.clear()
+    monkeypatch.setattr(rehearsal, "_MAX_SIZE", 100)
+    made(canonical, STRINGS[0])
+    assert not prepared
