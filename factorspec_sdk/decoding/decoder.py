@@ -83,10 +83,10 @@ class Decoder:
         self.runs = RunTree(self.opener, max_run_bytes)
         self.text_plans = TextPlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
-        if any(map(feasibility.reads, range(len(program.slots)))):
-            # What the oracle does before the first decision belongs to compiling, off the engine's thread.
-            self.runs.root()
-        elif max_run_bytes and wants_rehearsal(self.layout):
+        # What the oracle does before the first decision belongs to compiling, off the engine's thread.
+        self.runs.root()
+        is_read = any(map(feasibility.reads, range(len(program.slots))))
+        if max_run_bytes and not is_read and wants_rehearsal(self.layout):
             rehearse(self.runs)
 
     def session(
