@@ -19,9 +19,9 @@ from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.decoding.text_plans import TextPlans
-from factorspec_sdk.errors import EngineError, Problem, TokenLimitTooSmall
+from factorspec_sdk.errors import DocumentError, EngineError, Problem, TokenLimitTooSmall
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility
-from factorspec_sdk.graph.program import Program
+from factorspec_sdk.graph.program import End, Hole, Program, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
@@ -68,9 +68,11 @@ class Decoder:
             max_run_bytes: about what the runs may take that sessions share; 0: they share none.
 
         Raises:
-            DocumentError: the grammar library refuses the schema of a free part.
+            DocumentError: a record may end with a value that has no end of its own (a bare number), or the
+                grammar library refuses the schema of a free part.
             TooLarge: a decision has too many candidates, or free parts are too large together.
         """
+        _check_end(program)
         self.program = program
         self.feasibility = feasibility
         self.vocabulary = vocabulary
@@ -171,3 +173,16 @@ class Decoder:
         needed = f"at least {max(least, token_limit + 1)}" if size is None else str(size)
         message = f"the shortest valid record has {needed} tokens, the limit is {token_limit}"
         return TokenLimitTooSmall(message, token_limit=token_limit, shortest=size)
+
+
+def _check_end(program: Program) -> None:
+    """Refuse records that end with a value: of ``1`` and ``12`` no one can tell the end."""
+    nodes, slots = program.nodes, program.slots
+    last = [node for node in nodes if isinstance(node, Value | Hole) and isinstance(nodes[node.next], End)]
+    paths = [
+        slots[node.slot].path if isinstance(node, Value) else program.holes[node.hole].path for node in last
+    ]
+    if paths:
+        rule = "a record may end with this value, so that nothing tells where it ends"
+        problems = [Problem(path, rule, hint="write an object or a list around it") for path in paths]
+        raise DocumentError("a record must end with fixed text", problems)

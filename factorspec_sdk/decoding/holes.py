@@ -2,7 +2,9 @@
 
 What is promised (*free split*): the text's tokens are the model's own; the decoded bytes are a text that the
 hole's rules admit; and from the first cut after the closing quote on the tokens are canonical again. An added
-token is never part of a text.
+token is never part of a text. The text stands as the model writes it, also where the tokenizer's normaliser
+would join its characters (``e`` and U+0301 under NFC): the record's tokens spell it exactly, but no encoding
+gives them, and canonical text admits none such.
 
 ::
 

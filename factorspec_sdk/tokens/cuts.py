@@ -22,7 +22,8 @@ before does not look beyond p.
    (``marks.py``). That is another pair cut.
 4. Added tokens are looked for first: no cut where one could span it.
 
-Texts begin at a cut; 0 is returned where there is no later one.
+Texts are such as the normaliser leaves alone (``Vocabulary.escape``); one that it changes has no canonical
+tokens, whatever the cuts. They begin at a cut; 0 is returned where there is no later one.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from factorspec_sdk.decoding import Decoder, Session
-from factorspec_sdk.errors import TokenLimitTooSmall
-from factorspec_sdk.fields.domains import BranchDomain, EnumDomain
-from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Program, Slot, Value
+from factorspec_sdk.errors import DocumentError, TokenLimitTooSmall
+from factorspec_sdk.fields.domains import BranchDomain, Domain, EnumDomain, IntRange
+from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Node, Program, Slot, Value
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import NASTY, FreeFeasibility
@@ -271,3 +271,46 @@ def test_canonical_json_values_can_be_written(canonical: Canonical) -> None:
         ids = vocabulary.encode(record)
         assert session.commit(ids) == len(ids), (record, session.text)
         assert session.state == "complete"
+
+
+@pytest.mark.parametrize("joined", ["e\u0301", "a\u0323\u0301", "\u1100\u1161", "\u212b"])
+def test_what_a_normaliser_would_join_stands_as_written(joined: str) -> None:
+    canonical = Canonical(vocabulary_like("qwen"))
+    vocabulary = canonical.vocabulary
+    spelled = [vocabulary.token_id(bytes([byte])) for byte in joined.encode()]
+    record = f'{{"note": "x{joined}y", "day": "Mon"}}'
+    before, behind = record.split(joined)
+    ids = [*vocabulary.encode(before), *(i for i in spelled if i is not None), *vocabulary.encode(behind)]
+    session = decoder_of(canonical, note_program()).session()
+    assert session.commit(ids) == len(ids)
+    assert session.state == "complete"
+    assert session.text == record == vocabulary.decode(session.tokens)
+    assert json.loads(session.text) == {"note": f"x{joined}y", "day": "Mon"}
+    assert not canonical.tokens_are_canonical(session.tokens)
+    filtered = decoder_of(canonical, note_program()).session(canonical_text=True)
+    assert filtered.commit(ids) < len(ids)
+
+
+ENDLESS: dict[str, tuple[tuple[Node, ...], tuple[Domain | int, ...], HoleSpec | None]] = {
+    "integer": ((Value(0, 1), End()), (IntRange(0, 999),), None),
+    "enum": ((Value(0, 1), End()), (EnumDomain((1, 12)),), None),
+    "list, or a number": (
+        (Branch(0, (1, 2)), Literal("[]", 3), Value(1, 3), End()),
+        (2, IntRange(0, 9)),
+        None,
+    ),
+    "open value": ((Hole(0, 1), End()), (), HoleSpec("v", "json", {"type": "integer"})),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_records_that_end_with_a_value_are_refused(canonical: Canonical, name: str) -> None:
+    nodes, domains, hole = ENDLESS[name]
+    slots = tuple(
+        Slot(at, "v", BranchDomain(domain) if isinstance(domain, int) else domain)
+        for at, domain in enumerate(domains)
+    )
+    program = Program(nodes, 0, slots, () if hole is None else (hole,))
+    with pytest.raises(DocumentError, match="a record must end with fixed text") as error:
+        decoder_of(canonical, program)
+    assert [problem.place for problem in error.value.problems] == ["v"]
