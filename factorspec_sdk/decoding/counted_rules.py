@@ -155,11 +155,6 @@ class CountedRules(TextRules):
         assert isinstance(state, CountedState)
         return self._table.modes[state.at]
 
-    def roomy(self, state: TextState) -> Hashable | None:
-        """The state of the table, far from both limits."""
-        assert isinstance(state, CountedState)
-        return state.at if self._remaining.is_ample(self._window(state)) else None
-
     def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:
         """The tokens of ``row`` and ``closing``. Kept for each place and window."""
         assert isinstance(state, CountedState)

@@ -69,7 +69,7 @@ class TextRules(ABC):
         return None
 
     def roomy(self, state: TextState) -> Hashable | None:
-        """Equal for states from which short texts go on and end alike; None where that is not known."""
+        """Equal for states from which any short text may go on and end; None where that is not known."""
         return None
 
     def allowed(self, state: TextState, endings: tuple[bytes, ...]) -> Allowed:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.fields.domains import IntRange
+from factorspec_sdk.wire.languages.wellformed import MOST_COUNTED
 from factorspec_sdk.wire.limits import Limits
 from factorspec_sdk.wire.load import too_large
 from factorspec_sdk.wire.problems import Problems, pointer
@@ -264,5 +265,8 @@ class FreeParts:
 
 def _text(node: TextNode) -> Schema:
     if node.min_length or node.max_length is not None:
-        raise NotDelegable(node.pointer, "a bounded text in a list without maxItems", _BOUND_IT)
+        reason = "a bounded text in a list without maxItems"
+        if max(node.min_length, node.max_length or 0) > MOST_COUNTED:
+            reason = f"a text with a bound above {MOST_COUNTED} characters in a list without maxItems"
+        raise NotDelegable(node.pointer, reason, _BOUND_IT)
     return dict(node.schema) if node.schema is not None else {"type": "string"}

@@ -8,16 +8,22 @@ from itertools import product
 
 import pytest
 
+from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.decoding.counted_rules import CountedRules, CountedState
 from factorspec_sdk.decoding.json_bytes import JsonBytes
 from factorspec_sdk.decoding.placed_rules import grammar_rules
 from factorspec_sdk.decoding.string_masks import StringMasks
+from factorspec_sdk.errors import TokenLimitTooSmall
+from factorspec_sdk.fields.domains import EnumDomain
 from factorspec_sdk.graph.feasibility import UNBOUNDED
-from factorspec_sdk.graph.program import HoleSpec
+from factorspec_sdk.graph.program import End, Hole, HoleSpec, Literal, Program, Slot, Value
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Vocabulary, unpack_row
 from factorspec_sdk.wire.languages.lengths import lengths_of
 from factorspec_sdk.wire.languages.regex import search
+from tests.decoding.brute import FreeFeasibility
+from tests.decoding.test_canonical_text import check_trie
+from tests.decoding.tries import Trie
 
 ENDINGS = (b'"', b'",', b'"}', b'"]', b'", "')
 FAMILIES = ("tricky", "gpt2", "gemma", "bytes")
@@ -163,3 +169,60 @@ def test_any_character_is_read_byte_by_byte() -> None:
             data = json.dumps(chr(code), ensure_ascii=False)[1:-1].encode()
             target = automaton.after(place, chr(code))
             assert table.walk(place, data) == (None if target is None else (target, 1))
+
+
+#: pattern, its characters, bounds
+SESSIONS = {
+    "letters": ("^[ab e]*$", "ab e", 0, 4),
+    "wide": ("^[é中 a]*$", "é中 a", 2, 4),
+    "pairs": ("^(?:[a.][' ])*$", "a.' ", 3, 6),
+    "quotes": ('^["\\\\n]*\\n?$', '"\\n\n', 0, 3),
+}
+
+
+def program_of(name: str) -> Program:
+    """{"note": <text>, "day": 1 | "Mon"}."""
+    pattern, _, least, most = SESSIONS[name]
+    hole = HoleSpec("note", "string", {"type": "string", "pattern": pattern}, least, most)
+    nodes = (
+        Literal('{"note": "', 1),
+        Hole(0, 2),
+        Literal('", "day": ', 3),
+        Value(0, 4),
+        Literal("}", 5),
+        End(),
+    )
+    return Program(nodes, 0, (Slot(0, "day", EnumDomain((1, "Mon"))),), (hole,))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_canonical_sessions_admit_the_true_tokens(family: str, name: str) -> None:
+    vocabulary, program = vocabulary_of(family), program_of(name)
+    records = [
+        f'{{"note": "{text.decode()}", "day": {day}}}'
+        for text in spelled_texts(*SESSIONS[name])
+        for day in ("1", '"Mon"')
+    ]
+    trie = Trie.of([vocabulary.encode(text) for text in records])
+    check_trie(Decoder(program, FreeFeasibility(program), vocabulary), trie, 60)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", SESSIONS)
+def test_records_keep_token_limits(family: str, name: str) -> None:
+    vocabulary, source, program = vocabulary_of(family), random.Random(name), program_of(name)
+    decoder = Decoder(program, FreeFeasibility(program), vocabulary)
+    pattern, _, least, most = SESSIONS[name]
+    shortest = decoder.shortest()
+    assert shortest is not None
+    with pytest.raises(TokenLimitTooSmall):
+        decoder.session(shortest - 1)
+    for limit in range(shortest, 60, 3):
+        session = decoder.session(limit)
+        while session.state != "complete":
+            session.commit([source.choice(session.allowed().ids().tolist())])
+        assert len(session.tokens) <= limit
+        note = json.loads(vocabulary.decode(session.tokens))["note"]
+        assert least <= len(note) <= most
+        assert search(pattern).holds(note)

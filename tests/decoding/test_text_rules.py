@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from factorspec_sdk.decoding.counted_rules import counted_rules
 from factorspec_sdk.decoding.grammars import GrammarRules, GrammarState
 from factorspec_sdk.decoding.json_strings import PLAIN, StringState
 from factorspec_sdk.decoding.piece_rules import PieceRules
@@ -31,6 +32,8 @@ RULES: dict[str, Callable[[Vocabulary], TextRules]] = {
     "pieces": lambda v: PieceRules.of(v, SOURCES, 2, 9),
     "pattern": lambda v: grammar_rules(HoleSpec("t", "string", {"pattern": "^[a-z é]*[0-9]$"}, 0, None), v),
     "pattern ..9": lambda v: grammar_rules(HoleSpec("t", "string", {"pattern": "^[a-z é]*$"}, 0, 9), v),
+    "counted ..9": lambda v: counted_rules(v, "^[a-z é]*[0-9]$", None, 0, 9),
+    "counted 90..100000": lambda v: counted_rules(v, "é", None, 90, 100_000),
     "object": lambda v: grammar_rules(HoleSpec("t", "json", {"type": "object"}, 0, None), v),
 }
 

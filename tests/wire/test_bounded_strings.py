@@ -92,3 +92,12 @@ def test_bounds_that_no_text_keeps_are_refused(schema: dict[str, Any]) -> None:
 def test_what_cannot_be_enforced_is_refused_by_name(schema: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedKeyword):
         node_of(**schema)
+
+
+def test_large_bounds_inside_unbounded_lists_are_refused_by_name() -> None:
+    items = {"type": "string", "maxLength": 100_000}
+    document = {"type": "object", "properties": {"a": {"type": "array", "items": items}}, "required": ["a"]}
+    with pytest.raises(UnsupportedKeyword, match="above 1000 characters in a list without maxItems"):
+        parse_document({**document, "x-factorspec": {"version": 1}})
+    items["maxLength"] = 1_000
+    parse_document({**document, "x-factorspec": {"version": 1}})

@@ -11,7 +11,8 @@ from factorspec_sdk.wire.languages.formats import OPEN_FORMATS
 from factorspec_sdk.wire.languages.resources import BY_NAME, LISTED, SINGLE, NotFree, Resources
 from factorspec_sdk.wire.problems import pointer
 
-_MOST_COUNTED = 1_000
+#: the largest count in an open value
+MOST_COUNTED = 1_000
 #: what a text holds; annotations by the standard
 CONTENT = frozenset({"contentEncoding", "contentMediaType", "contentSchema"})
 _SILENT = (
@@ -94,8 +95,8 @@ def check_schema(schema: Schema, place: str, resources: Resources) -> None:
             wrong = _FORMS[key](value)
             if wrong is not None:
                 raise NotFree(below, f"{key} is {wrong}", value)
-            if _FORMS[key] is _is_count and isinstance(value, int | float) and value > _MOST_COUNTED:
-                raise NotFree(below, f"{key} above {_MOST_COUNTED} is not enforced here", value)
+            if _FORMS[key] is _is_count and isinstance(value, int | float) and value > MOST_COUNTED:
+                raise NotFree(below, f"{key} above {MOST_COUNTED} is not enforced here", value)
             if key == "format" and value not in OPEN_FORMATS:
                 hint = "leave it out, or write a pattern"
                 raise NotFree(below, "this format cannot be enforced exactly", value, hint=hint)
