@@ -177,7 +177,9 @@ class CanonicalText:
             after = () if kind in failed else self._opener.advance(hypotheses, token)
             if after and self._goes_on((*tokens, token), after, deeper):
                 return True
-            if kind is not None and after and self._differs((*tokens, token), after):
+            if kind in failed or kind is None or not after or not self.keeps_form(tokens, token):
+                continue  # what is normalised differs whatever its kind
+            if self._differs((*tokens, token), after):
                 failed.add(kind)
         return False
 
