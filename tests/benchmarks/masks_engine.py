@@ -177,11 +177,12 @@ class Factorspec:
 
     def prepare(self) -> None:
         # Encoded words, literals and tails are kept beside the vocabulary, grammars of free parts by content.
-        # The rules of all integers and of all numbers are the same for any spec: those are the vocabulary's.
+        # A server keeps the rules of free numbers for all specs; libraries make theirs anew, so they go too.
         kept = self._canonical
         for memo in (kept._words, kept._tails, kept.literal_ends, kept.digit_groups):
             memo.clear()
         placed_rules._rules.cache_clear()
+        placed_rules._free_numbers.cache_clear()
 
     def compile(self, task: Task) -> FactorspecSpec:
         with collector_paused():
