@@ -6,8 +6,8 @@ Over HTTP it sends through the ``openai`` package (extra ``client``); importing 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.async_client import AsyncClient
 from factorspec_sdk.client.client import Client
-from factorspec_sdk.client.exchange import Fallback, Strategy
 from factorspec_sdk.client.many import Failure
+from factorspec_sdk.client.option_values import Fallback, Strategy
 from factorspec_sdk.client.partial import Partial
 from factorspec_sdk.client.planning import CallPlan, PlannedStep
 from factorspec_sdk.client.prompting import Prompting, rules_of

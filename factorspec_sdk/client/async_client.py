@@ -11,17 +11,9 @@ from pydantic import BaseModel
 
 from factorspec_sdk.client.asking import ask_async
 from factorspec_sdk.client.client import ATTEMPTS, DEFAULT_BASE_URL, TIMEOUT_S
-from factorspec_sdk.client.exchange import (
-    MAX_ANSWERS,
-    Exchange,
-    Fallback,
-    Message,
-    OnBudget,
-    Options,
-    Strategy,
-    Wishes,
-)
+from factorspec_sdk.client.exchange import MAX_ANSWERS, Exchange, Message, Options, Wishes
 from factorspec_sdk.client.many import CONCURRENCY, Failure, Prompt, Run, exchanges_of, run_many_async
+from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result

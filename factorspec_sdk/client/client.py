@@ -10,16 +10,7 @@ from typing import Self, TypeVar, Unpack
 from pydantic import BaseModel
 
 from factorspec_sdk.client.asking import ask
-from factorspec_sdk.client.exchange import (
-    MAX_ANSWERS,
-    Exchange,
-    Fallback,
-    Message,
-    OnBudget,
-    Options,
-    Strategy,
-    Wishes,
-)
+from factorspec_sdk.client.exchange import MAX_ANSWERS, Exchange, Message, Options, Wishes
 from factorspec_sdk.client.local import local_engine
 from factorspec_sdk.client.many import (
     CONCURRENCY,
@@ -29,6 +20,7 @@ from factorspec_sdk.client.many import (
     exchanges_of,
     run_many,
 )
+from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
@@ -146,7 +138,7 @@ class Client:
                 ``fallback``). A function of the spec gives a text of its own.
 
         Raises:
-            DeclarationError: the model cannot be sent.
+            DeclarationError: the model cannot be sent, or an option has a value that it cannot have.
             DocumentError: the server cannot enforce what it asks for.
             InfeasibleError: no record can satisfy it, or none within ``max_tokens``.
             NotEnforced: the server did not confirm that it enforces the spec.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypedDict, TypeVar
+from typing import Generic, TypedDict, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
+from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy, check_options
 from factorspec_sdk.client.prompting import Prompting, with_rules
 from factorspec_sdk.client.reading import problem_of, text_of, usage_of
 from factorspec_sdk.client.result import Report, Result
@@ -20,20 +21,14 @@ from factorspec_sdk.wire import Spec
 
 T = TypeVar("T", bound=BaseModel)
 Message = Mapping[str, str]
-#: what the server does where a budget ends in mid-record
-OnBudget = Literal["narrow", "abort"]
 MAX_ANSWERS = 3
-#: how a record is made sure to be valid; see ``Client.generate``
-Strategy = Literal["auto", "constrained", "retry", "repair", "determined"]
-#: what ``auto`` may do where the server does not enforce the spec
-Fallback = Literal["retry", "repair"]
 
 _REPORT = TypeAdapter(Report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a record is asked for.
+    """How a record is asked for. A value that an option cannot have raises DeclarationError.
 
     Attributes:
         model: name of the served model.
@@ -64,6 +59,9 @@ class Options:
     max_answers: int = MAX_ANSWERS
     skip_model: bool = False
     prompting: Prompting = "auto"
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 class Wishes(TypedDict, total=False):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from factorspec_sdk.client.asking import Done, advance
-from factorspec_sdk.client.exchange import Exchange, Fallback
+from factorspec_sdk.client.exchange import Exchange
+from factorspec_sdk.client.option_values import Fallback
 from factorspec_sdk.client.result import Route
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.transport import JsonObject

@@ -23,7 +23,8 @@ from pydantic import BaseModel
 
 from factorspec_sdk.client.answer_errors import InvalidAnswer
 from factorspec_sdk.client.determined import filled
-from factorspec_sdk.client.exchange import Exchange, Fallback
+from factorspec_sdk.client.exchange import Exchange
+from factorspec_sdk.client.option_values import Fallback
 from factorspec_sdk.client.prompting import correction_of
 from factorspec_sdk.client.reading import Reading, attempt_of, read_record, text_of
 from factorspec_sdk.client.repairing import repaired

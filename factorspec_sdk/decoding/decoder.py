@@ -19,12 +19,20 @@ from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.decoding.text_plans import TextPlans
-from factorspec_sdk.errors import DocumentError, EngineError, Problem, TokenLimitTooSmall
+from factorspec_sdk.errors import (
+    DeclarationError,
+    DocumentError,
+    EngineError,
+    Problem,
+    TokenLimitTooSmall,
+    shown,
+)
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility
 from factorspec_sdk.graph.program import End, Hole, Program, Value
 from factorspec_sdk.tokens import Canonical, Vocabulary
 
 _MAX_HYPOTHESES = 4096
+_ON_BUDGET = ("narrow", "abort")
 #: about what the runs may take that a decoder remembers, in bytes
 MAX_RUN_BYTES = 1 << 20
 _STEPS_FOR_A_MESSAGE = 2_000
@@ -109,8 +117,11 @@ class Decoder:
 
         Raises:
             TokenLimitTooSmall: no valid record fits.
+            DeclarationError: ``on_budget`` is none of these.
             EngineError: canonical text, and the tokenizer splits texts in a way that is not known.
         """
+        if on_budget not in _ON_BUDGET:
+            raise _no_such(on_budget)
         kind = CanonicalSession if canonical_text else Session
         if canonical_text and not self.canonical.cuts.is_local:
             name = self.vocabulary.name
@@ -186,3 +197,8 @@ def _check_end(program: Program) -> None:
         rule = "a record may end with this value, so that nothing tells where it ends"
         problems = [Problem(path, rule, hint="write an object or a list around it") for path in paths]
         raise DocumentError("a record must end with fixed text", problems)
+
+
+def _no_such(on_budget: object) -> DeclarationError:
+    problem = Problem("on_budget", f"must be one of {', '.join(map(repr, _ON_BUDGET))}", shown(on_budget))
+    return DeclarationError("the session cannot be opened", [problem])

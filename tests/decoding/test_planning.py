@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from factorspec_sdk.decoding import Decoder, Guess, Plan, Position, Session
-from factorspec_sdk.errors import BudgetSpent, TokenLimitTooSmall
+from factorspec_sdk.errors import BudgetSpent, DeclarationError, TokenLimitTooSmall
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from tests.decoding.brute import FreeFeasibility
@@ -209,3 +210,11 @@ def test_no_branch_is_worked_out_when_the_time_is_over(canonical: Canonical) -> 
         asked.clear()
         assert session.plan(40, every, until_s=0.0) == session.plan(40)
         assert not asked
+
+
+def test_a_budget_rule_that_there_is_not_is_refused(canonical: Canonical) -> None:
+    program = empty_strings(1)
+    decoder = Decoder(program, FreeFeasibility(program), canonical.vocabulary, canonical=canonical)
+    wrong: Any = "stop"
+    with pytest.raises(DeclarationError, match=r"on_budget: must be one of 'narrow', 'abort' \(got 'stop'\)"):
+        decoder.session(on_budget=wrong)
