@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.report import Report, TextFilter
 from factorspec_sdk.decoding.runs import Hypotheses
-from factorspec_sdk.decoding.session import OnBudget, Session
+from factorspec_sdk.decoding.session import OnBudget, Session, token_id
 
 if TYPE_CHECKING:
     from factorspec_sdk.decoding.decoder import Decoder
@@ -79,9 +79,13 @@ class CanonicalSession(Session):
         return admitted
 
     def commit(self, token_ids: Iterable[int]) -> int:
-        """Write tokens. Stops at the first that is not admitted; the session is refused then."""
+        """Write tokens. Stops at the first that is not admitted; the session is refused then.
+
+        Raises:
+            TypeError: a token is no integer. Nothing is written then.
+        """
         written = 0
-        for token in map(int, token_ids):
+        for token in tuple(map(token_id, token_ids)):
             is_known = self._admitted == (len(self._tokens), token)
             if self._refused or not (is_known or self._admits_here(token)):
                 self._refused = True

@@ -21,6 +21,8 @@ from copy import copy
 from functools import partial
 from itertools import takewhile
 from math import inf
+from operator import index
+from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Literal
 
 from factorspec_sdk.decoding.holes import HoleStep
@@ -45,6 +47,14 @@ OnBudget = Literal["narrow", "abort"]
 
 #: tokens of text between two marks
 _TEXT_PER_MARK = 64
+
+
+def token_id(token: object) -> int:
+    """The token as an ``int``. Raises TypeError, naming it, where it is no integer."""
+    try:
+        return index(token)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"a token must be an integer, got {short_repr(token)}") from None
 
 
 class Session:
@@ -173,11 +183,17 @@ class Session:
         """The tokens to run next. Does not change the session.
 
         Args:
-            width: most tokens, certain ones included; a certain run that is longer is cut. None: any number.
+            width: most tokens, certain ones included, at least 1; a certain run that is longer is cut. None:
+                any number.
             guesses: drafts tokens where the model decides; None: no guesses.
             shape: decides how many of the guessed ones are worth running; None: as many as there is room for.
             until_s: moment of ``time.perf_counter`` after which no branch is worked out any more.
+
+        Raises:
+            ValueError: ``width`` is below 1.
         """
+        if width is not None and width < 1:
+            raise ValueError(f"a plan's width must be None or at least 1, got {width}")
         if guesses is None:
             return self._certain_plan(width)
         step = self._step
@@ -191,13 +207,23 @@ class Session:
 
         Returns:
             How many tokens were written.
+
+        Raises:
+            TypeError: a token is no integer. Nothing is written then.
         """
         given = token_ids if isinstance(token_ids, tuple) else tuple(token_ids)
         written = 0
-        while written < len(given) and not self._refused:
-            num_taken = self._take(given, written)
-            self._refused = not num_taken
-            written += num_taken
+        try:
+            while written < len(given) and not self._refused:
+                num_taken = self._take(given, written)
+                if not num_taken:
+                    index(given[written])  # raises where it is no token at all
+                    self._refused = True
+                written += num_taken
+        except TypeError:
+            Session.rollback(self, written)
+            token_id(given[written])
+            raise
         return written
 
     def rollback(self, num_tokens: int) -> None:
@@ -287,11 +313,11 @@ class Session:
     def _take(self, given: tuple[int, ...], at: int) -> int:
         """Write some of the tokens from ``at`` on: a certain run's, or one that is chosen, or none."""
         if self._step is not None:
-            return self._take_text(self._step, int(given[at]))
+            return self._take_text(self._step, index(given[at]))
         run = self._current_run()
         if self._offset < len(run.tokens):
             return self._take_certain(run, given[at:] if at else given)
-        return self._take_chosen(run, int(given[at]))
+        return self._take_chosen(run, index(given[at]))
 
     def _take_certain(self, run: Run, given: tuple[int, ...]) -> int:
         rest = run.tokens[self._offset :] if self._offset else run.tokens

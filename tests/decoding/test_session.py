@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
+import numpy as np
 import pytest
 
 from factorspec_sdk.decoding import Decoder, Session
@@ -83,6 +85,35 @@ def test_a_token_that_is_not_allowed_refuses(canonical: Canonical) -> None:
     session.rollback(0)
     assert session.copy().state == "open"
     assert session.commit([*certain, wrong]) <= len(certain) + 1
+
+
+@pytest.mark.parametrize("canonical_text", [False, True])
+@pytest.mark.parametrize("wrong", ["a", 1.5, None, [3]])
+def test_what_is_no_token_is_named_and_changes_nothing(
+    canonical: Canonical, wrong: object, canonical_text: bool
+) -> None:
+    decoder = decoders(canonical, 1)[0]
+    session = decoder.session(canonical_text=canonical_text)
+    source = random.Random(1)
+    while session.state == "open":
+        ids = [token for token in session.allowed().ids().tolist() if session.admits(token)]
+        right = session.plan().tokens or (source.choice(ids),)
+        before = session.copy()
+        for given in ([wrong], [*right, wrong]):
+            with pytest.raises(TypeError, match="must be an integer, got " + re.escape(repr(wrong))):
+                session.commit(given)  # type: ignore[arg-type]
+            same(session, before)
+        assert session.commit(np.array(right)) == len(right)
+        assert all(type(token) is int for token in session.tokens)
+    assert session.state == "complete"
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_a_plan_has_room_for_a_token(canonical: Canonical, width: int) -> None:
+    session = decoders(canonical, 1)[0].session()
+    for guesses in (None, lambda _: ()):
+        with pytest.raises(ValueError, match=f"None or at least 1, got {width}"):
+            session.plan(width, guesses)
 
 
 def test_report_counts_origins(canonical: Canonical) -> None:
