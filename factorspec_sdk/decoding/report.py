@@ -38,7 +38,8 @@ class Report:
         something.
         near_limit: some mask was a subset because the token limit was near (fewer tokens left than
         ``ample``).
-        ample: with at least so many tokens left the limit leaves nothing out; None: there is no limit.
+        ample: with at least so many tokens left the limit leaves nothing out; None: there is no
+            limit, or no such number, since records may be of any length.
         text_filter: what the canonical filter did; None: there is none.
     """
 
@@ -47,6 +48,13 @@ class Report:
     near_limit: bool = False
     ample: int | None = None
     text_filter: TextFilter | None = None
+
+    def __repr__(self) -> str:
+        counts = (
+            f"num_tokens={self.num_tokens}, certain={self.certain}, chosen={self.chosen}, free={self.free}"
+        )
+        flags = f"exact={self.exact}, near_limit={self.near_limit}, ample={self.ample}"
+        return f"Report({counts}, {flags}, text_filter={self.text_filter})"
 
     @property
     def num_tokens(self) -> int:

@@ -34,6 +34,7 @@ from factorspec_sdk.decoding.report import Report
 from factorspec_sdk.decoding.runs import Run, run_in_text
 from factorspec_sdk.decoding.trail import Trail
 from factorspec_sdk.errors import BudgetSpent
+from factorspec_sdk.graph.feasibility import UNBOUNDED
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row, check_rows
 
@@ -119,8 +120,12 @@ class Session:
 
     @property
     def _ample(self) -> int | None:
-        """Where the limit is above what any record can take, that bound; None without a limit."""
-        return None if self.token_limit is None else self.decoder.most_bytes
+        """See ``Report.ample``."""
+        if self.token_limit is None:
+            return None
+        limit = self._narrowing
+        ample = self.decoder.most_bytes if limit is None else limit.ample
+        return ample if ample < UNBOUNDED else None
 
     @property
     def report(self) -> Report:
@@ -130,7 +135,7 @@ class Session:
             tuple(self._trail.origins(len(self._tokens))),
             exact=self._trail.exact,
             near_limit=limit is not None and limit.near_limit,
-            ample=self._ample if limit is None else limit.ample,
+            ample=self._ample,
         )
 
     def allowed(self) -> Allowed:
