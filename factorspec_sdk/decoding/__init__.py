@@ -1,4 +1,8 @@
-"""Where the factor graph, JSON text and the vocabulary meet: decoder, session and plan, the engines' seam."""
+"""Where the factor graph, JSON text and the vocabulary meet: decoder, session and plan, the engines' seam.
+
+``examples/engine_session.py`` goes the whole way of an engine: from a document to a ``Decoder``, a session,
+and its loop of plan, row and commit.
+"""
 
 from factorspec_sdk.decoding.canonical_session import CanonicalSession
 from factorspec_sdk.decoding.decoder import Decoder
