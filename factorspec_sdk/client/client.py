@@ -83,6 +83,7 @@ class Client:
         Raises:
             MissingExtra: the engine is not installed.
             ModelNotFound: there is no such model.
+            EngineError: there is no such device or dtype.
         """
         engine = local_engine(model, dtype=dtype, device=device, progress=progress)
         return cls(engine=engine, timeout_s=timeout_s)

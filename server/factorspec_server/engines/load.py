@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from factorspec_sdk.errors import MissingExtra, ModelNotFound
+from factorspec_sdk.errors import EngineError, MissingExtra, ModelNotFound
 from factorspec_server.engines.smollm2 import MODEL_NAME, smollm2_dir
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ DtypeName = Literal["float32", "bfloat16", "float16"]
 
 DEFAULT_MODEL = "smollm2"
 _SMOLLM2_NAMES = frozenset({"smollm2", MODEL_NAME})
+# one of them is enough for transformers
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
 
 
 def load_model(
@@ -40,8 +42,10 @@ def load_model(
     Raises:
         MissingExtra: if torch or transformers are not installed.
         ModelNotFound: if there is no such model or it cannot be read.
+        EngineError: if there is no such device or dtype.
         ModelUnsupported: if the engine cannot run it exactly.
     """
+    _check_dtype(dtype)
     directory, name = _located(name_or_dir, progress=progress)
     # transformers asks the hub for all kinds of side files; nothing here may use the network
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -63,6 +67,7 @@ def load_model(
     elif "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(num_physical_cores())
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    _check_device(torch, device)
     dtype = dtype or ("float32" if device == "cpu" else "bfloat16")
     module, tokenizer = _read(directory, getattr(torch, dtype))
     model = TorchModel(
@@ -70,6 +75,31 @@ def load_model(
     )
     check_model(model)
     return model
+
+
+def _check_dtype(dtype: str | None) -> None:
+    names = get_args(DtypeName)
+    if dtype is not None and dtype not in names:
+        raise EngineError(f"no dtype {dtype!r} for weights; there are {', '.join(map(repr, names))}")
+
+
+def _check_device(torch: Any, device: str) -> None:
+    """Raises EngineError for a device that is not there."""
+    try:
+        wanted = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise EngineError(f"no device {device!r}; there are 'cpu' and 'cuda'") from error
+    if wanted.type != "cuda":
+        return
+    if not torch.cuda.is_available():
+        why = "torch is built without CUDA" if torch.version.cuda is None else "torch sees no CUDA device"
+        raise EngineError(
+            f"no CUDA device for device {device!r}: {why}; take device 'cpu', "
+            "or install the driver and a torch with CUDA (https://pytorch.org/get-started/locally)"
+        )
+    count = torch.cuda.device_count()
+    if wanted.index is not None and wanted.index >= count:
+        raise EngineError(f"no device {device!r}; torch sees 'cuda:0' to 'cuda:{count - 1}'")
 
 
 def _located(name_or_dir: str | Path, *, progress: bool) -> tuple[Path, str]:
@@ -81,7 +111,17 @@ def _located(name_or_dir: str | Path, *, progress: bool) -> tuple[Path, str]:
             f"no model {str(name_or_dir)!r}: neither 'smollm2' nor a directory with a config.json; "
             "models are not downloaded, give the path of a local Hugging Face directory"
         )
+    if not any((directory / name).is_file() for name in _TOKENIZER_FILES):
+        raise _no_tokenizer(directory)
     return directory, directory.resolve().name
+
+
+def _no_tokenizer(directory: Path) -> ModelNotFound:
+    return ModelNotFound(
+        f"the model directory {str(directory)!r} has no tokenizer.json; copy it (and tokenizer_config.json) "
+        "from where the model comes from, or write both there with transformers: "
+        "AutoTokenizer.from_pretrained(SOURCE).save_pretrained(DIRECTORY)"
+    )
 
 
 def _read(directory: Path, dtype: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import transformers
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
-from factorspec_sdk.errors import MissingExtra, ModelNotFound
+from factorspec_sdk.errors import EngineError, MissingExtra, ModelNotFound
 from factorspec_server.engines import ModelUnsupported, Request, load_model
 from factorspec_server.engines.cache_dir import cache_dir
 from factorspec_server.engines.runner import generate_batch
@@ -99,8 +99,37 @@ def test_an_unknown_name_says_what_to_give(tmp_path: Path) -> None:
 
 def test_a_broken_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "llama"', encoding="utf-8")
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelNotFound, match="cannot read"):
         load_model(tmp_path)
+
+
+def test_a_directory_without_a_tokenizer_says_which_file_is_missing(tmp_path: Path) -> None:
+    directory = save(tmp_path / "llama", CONFIGS["llama"])
+    for path in directory.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(ModelNotFound, match=r"has no tokenizer\.json; copy it .* or write both"):
+        load_model(directory, device="cpu")
+
+
+def test_a_device_that_is_not_there_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = save(tmp_path / "llama", CONFIGS["llama"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for device in ("cuda", "cuda:1"):
+        with pytest.raises(EngineError, match=f"no CUDA device for device '{device}': .*take device 'cpu'"):
+            load_model(directory, device=device)
+    with pytest.raises(EngineError, match="no device 'gpu'; there are 'cpu' and 'cuda'"):
+        load_model(directory, device="gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(EngineError, match="no device 'cuda:1'"):
+        load_model(directory, device="cuda:1")
+
+
+def test_a_dtype_that_there_is_not_says_which_there_are() -> None:
+    wrong: Any = "int8"
+    with pytest.raises(EngineError, match=r"no dtype 'int8'.*'float32', 'bfloat16', 'float16'"):
+        load_model("nothing", dtype=wrong)
 
 
 def test_without_the_default_model_the_error_says_how_to_get_it(
