@@ -69,11 +69,18 @@ def read_ranks(path: str | Path) -> dict[bytes, int]:
         ModelNotFound: there is no such file.
         EngineError: a line is not of that form.
     """
-    if not Path(path).is_file():
-        raise ModelNotFound(f"no ranks file {str(path)!r}")
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise ModelNotFound(
+            f"no ranks file {str(path)!r}; give the path of a .tiktoken file, "
+            "or the encoding itself: from_tiktoken(tiktoken.get_encoding(NAME))"
+        )
+    source = file.read_bytes()
+    if source.lstrip()[:1] == b"{":  # no base64 begins so
+        raise EngineError(f"{str(path)!r} is no ranks file but JSON; for a tokenizer.json, use from_file")
     ranks: dict[bytes, int] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(Path(path).read_bytes().splitlines(), start=1):
+    for number, line in enumerate(source.splitlines(), start=1):
         if line.strip():
             try:
                 token, rank = line.split()

@@ -141,7 +141,7 @@ class Vocabulary:
     @classmethod
     def from_file(
         cls,
-        path: str,
+        path: str | Path,
         logit_width: int | None = None,
         end_ids: Iterable[int] = (),
         *,
@@ -159,9 +159,11 @@ class Vocabulary:
         _require_tokenizers()
         from tokenizers import Tokenizer
 
-        if not Path(path).is_file():
-            raise ModelNotFound(f"no tokenizer file {path!r}")
-        source = Path(path).read_bytes()
+        path = str(path)
+        file = Path(path).expanduser()
+        if not file.is_file():
+            raise _no_file(path, file)
+        source = file.read_bytes()
         try:
             tokenizer = Tokenizer.from_buffer(source)
         except BaseException as error:
@@ -361,6 +363,14 @@ def _unreadable(error: BaseException) -> Problem:
         "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
     )
     return Problem("", "not a tokenizer.json", str(error), hint)
+
+
+def _no_file(path: str, file: Path) -> ModelNotFound:
+    if not file.is_dir():
+        return ModelNotFound(f"no tokenizer file {path!r}")
+    inside = file / "tokenizer.json"
+    hint = f"give {str(inside)!r}" if inside.is_file() else "and it holds no tokenizer.json"
+    return ModelNotFound(f"no tokenizer file: {path!r} is a directory; {hint}")
 
 
 def _require_tokenizers() -> None:
