@@ -50,6 +50,11 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
 
 
+def reason_of(message: str) -> str:
+    """A message of Pydantic without what it puts before a validator's own words."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong: where, what, why, and what to do about it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from factorspec_sdk.client.transport import JsonObject
-from factorspec_sdk.errors import Attempt, EngineError, Problem, Usage, shown
+from factorspec_sdk.errors import Attempt, EngineError, Problem, Usage, reason_of, shown
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.check import check_spec
@@ -128,7 +128,7 @@ def _broken(verdict: Verdict) -> Problem:
 
 def problem_of(item: Mapping[str, object]) -> Problem:
     """One of Pydantic's errors as a problem."""
-    return Problem(place_of(item["loc"]), str(item["msg"]), shown(item["input"]))
+    return Problem(place_of(item["loc"]), reason_of(str(item["msg"])), shown(item["input"]))
 
 
 def place_of(loc: object) -> str:

@@ -97,6 +97,11 @@ class TextFilterReport:
     dropped: int
     time_s: float
 
+    def __str__(self) -> str:
+        drawn = f"canonical text: {self.checked} tokens checked, {self.refused} drawn again"
+        left = f", {self.dropped} not canonical since no other fitted the limit" if self.dropped else ""
+        return f"{drawn}{left}; {self.time_s:.2f} s"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -178,6 +183,8 @@ class Report:
         if self.prefill_s or self.decode_s:
             before = " before" if self.spec_cached else ""
             yield f"{times}, {self.compile_s:.2f} s to compile the spec{before}"
+        if self.text_filter is not None:
+            yield str(self.text_filter)
         if not self.exact:
             yield "a budget narrowed the choice among valid records"
         if self.near_limit:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from factorspec_sdk.errors import BindingError, DeclarationError, EmptyDomain, Problem, shown
+from factorspec_sdk.errors import BindingError, DeclarationError, EmptyDomain, Problem, reason_of, shown
 from factorspec_sdk.records import registry
 from factorspec_sdk.records.checking import SUPPLIED, ready, supplied_to
 from factorspec_sdk.records.domains import Between, In
@@ -126,7 +126,7 @@ def _validated(model: type[BaseModel], collected: dict[str, object], loose: set[
             checked = part.model_validate({n: collected[n] for n in fields})
         except ValidationError as error:
             problems += [
-                Problem(".".join(map(str, line["loc"])), line["msg"], shown(line["input"]))
+                Problem(".".join(map(str, line["loc"])), reason_of(line["msg"]), shown(line["input"]))
                 for line in error.errors()
             ]
         else:

@@ -10,7 +10,7 @@ from typing import get_args
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.errors import JsonValue, reason_of
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.relations.expressions import FoldName, OpName
 from factorspec_sdk.relations.objective import Goal
@@ -160,7 +160,7 @@ def _note(
         case "too_long" | "string_too_long":
             problems.add(below, f"longer than {error.get('ctx', {}).get('max_length')}", found)
         case _:
-            message = error["msg"].replace("Input should", "must").replace("valid tuple", "list")
+            message = reason_of(error["msg"]).replace("Input should", "must").replace("valid tuple", "list")
             problems.add(below, message, found)
 
 

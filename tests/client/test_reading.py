@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factorspec_sdk import records
-from factorspec_sdk.client.reading import Reading, read_record
+from factorspec_sdk.client.reading import Reading, problem_of, read_record
 from tests.client.canned import BAD, GOOD, Stay, as_text
 
 SPEC = records.spec(Stay)
@@ -68,3 +68,8 @@ def test_texts_without_a_record_say_why(answer: str, says: str) -> None:
     reading = read(answer)
     assert reading.value is None and reading.data is None
     assert says in str(reading.problems[0])
+
+
+def test_a_validators_own_words_are_told_without_pydantics() -> None:
+    item = {"loc": ("city",), "msg": "Value error, 'foo' is not one of ours", "input": "foo"}
+    assert str(problem_of(item)) == "city: 'foo' is not one of ours (got 'foo')"

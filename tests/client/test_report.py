@@ -55,3 +55,11 @@ def test_reports_of_other_versions_are_read(more: dict[str, object]) -> None:
         "60 tokens: 50 certain, 8 chosen, 2 free; 4 steps of the model",
         "0.25 s for the prompt, 0.50 s for the record, 0.01 s to compile the spec before",
     ]
+
+
+def test_a_report_tells_what_the_canonical_filter_took() -> None:
+    counts = {"checked": 12, "refused": 2, "dropped": 0, "time_s": 0.014}
+    told = "canonical text: 12 tokens checked, 2 drawn again"
+    assert lines({**PLAIN, "text_filter": counts})[-1] == f"{told}; 0.01 s"
+    last = lines({**PLAIN, "text_filter": {**counts, "dropped": 1}})[-1]
+    assert last == f"{told}, 1 not canonical since no other fitted the limit; 0.01 s"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic import JsonValue as AnyJson
 
-from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, shown
+from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, reason_of, shown
 
 SCHEMA_POINTER = "/response_format/json_schema/schema"
 
@@ -226,9 +226,11 @@ def _problems_of(error: ValidationError) -> list[Problem]:
         elif pointer == "/response_format/type":
             message = "must be 'json_schema' or 'text'; for any JSON, send the JSON Schema of what you need"
         else:
-            message = item["msg"].removeprefix("Value error, ")
+            message = reason_of(item["msg"])
         value = None if item["type"] == "missing" else shown(item["input"])
-        problems.append(Problem(pointer, message, value))
+        name = pointer.removeprefix("/")
+        hint = f"It belongs to /factorspec/{name}" if name in Wishes.model_fields else None
+        problems.append(Problem(pointer, message, value, hint))
     return problems
 
 
@@ -242,6 +244,10 @@ def _contradictions(request: ChatRequest) -> list[Problem]:
     if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
         message = "is missing" if wanted.json_schema is None else "stands beside type 'text'"
         problems.append(Problem("/response_format/json_schema", message, None, "send both or neither"))
+    if request.schema_document is None and request.factorspec.canonical_text:
+        message = "only the text of a record can be held to it, and no schema is asked for"
+        hint = "leave it out or send a response_format; refused rather than ignored"
+        problems.append(Problem("/factorspec/canonical_text", message, "True", hint))
     if request.schema_document is not None and request.stop:
         message = "a record ends where it is complete, not at a string"
         problems.append(Problem("/stop", message, shown(request.stop), "leave it out"))
