@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from factorspec_sdk.client.error_answer import error_from_body
 from factorspec_sdk.client.transport import JsonObject
-from factorspec_sdk.errors import ConnectionLost, EngineError, FactorspecError, MissingExtra
+from factorspec_sdk.errors import (
+    ConnectionLost,
+    DeclarationError,
+    EngineError,
+    FactorspecError,
+    MissingExtra,
+    Problem,
+    shown,
+)
 
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, Retrying
@@ -21,6 +29,15 @@ _NO_KEY = "none"
 _VENDOR_FIELDS = ("factorspec", "top_k")
 
 
+def _check_url(base_url: str) -> None:
+    """Raises DeclarationError for an address without http:// or https://."""
+    if not str(base_url).lower().startswith(("http://", "https://")):
+        host = str(base_url).rpartition("//")[2].removesuffix("/").removesuffix("/v1") or "127.0.0.1:8000"
+        hint = f"write it like 'http://{host}/v1'"
+        problem = Problem("base_url", "must begin with http:// or https://", shown(base_url), hint)
+        raise DeclarationError("the server cannot be asked", [problem])
+
+
 class OpenAITransport:
     """``Transport`` over an OpenAI-compatible server.
 
@@ -28,6 +45,7 @@ class OpenAITransport:
     """
 
     def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
+        _check_url(base_url)
         package = _package()
         self._base_url = base_url
         self._client = package.OpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)
@@ -72,6 +90,7 @@ class AsyncOpenAITransport:
     """``OpenAITransport`` for asyncio."""
 
     def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
+        _check_url(base_url)
         package = _package()
         self._base_url = base_url
         self._client = package.AsyncOpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)

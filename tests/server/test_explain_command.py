@@ -95,3 +95,15 @@ def test_odd_questions_are_usage_errors(spec: str, arguments: list[str], stdin: 
     assert told.exit_code == 2
     assert told.stderr.startswith("error: ")
     assert "Traceback" not in told.output
+
+
+def test_a_decimal_without_quotes_is_told_to_take_some(tmp_path: Path) -> None:
+    price = {"type": "string", "enum": ["9.00", "9.50"]}
+    path = tmp_path / "price.json"
+    document = {"type": "object", "properties": {"price": price}, "required": ["price"]}
+    path.write_text(json.dumps({**document, "additionalProperties": False}), encoding="utf-8")
+    told = run(str(path), "--at", "price", "--value", "9.00")
+    assert told.exit_code == 1
+    assert """Decimals are texts in JSON: --value '"9.00"'""" in told.stdout
+    assert "Decimals" not in run(str(path), "--at", "price", "--value", "8").stdout
+    assert run(str(path), "--at", "price", "--value", '"9.00"').exit_code == 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.errors import JsonValue, Problem
 from factorspec_sdk.explaining import Explanation, Nearest, explain, why_not
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.wire import Spec
@@ -36,16 +36,27 @@ def answer_to(spec: Spec, record: JsonValue | None, at: str | None, value: str |
     if record is not None and not isinstance(record, dict):
         raise CommandError("RECORD must be a JSON object", USAGE)
     if at is not None and value is not None:
-        return _of_value(spec, record or _NOTHING_GIVEN, at, _json(value))
+        return _of_value(spec, record or _NOTHING_GIVEN, at, value)
     if record is not None:
         return _of_record(spec, explain(spec, record))
     compile_spec(spec)
     return Answer("records exist: no relations contradict each other", {"satisfiable": True}, 0)
 
 
-def _of_value(spec: Spec, given: dict[str, JsonValue], at: str, value: JsonValue) -> Answer:
+def _of_value(spec: Spec, given: dict[str, JsonValue], at: str, text: str) -> Answer:
+    value = _json(text)
     found = why_not(spec, given, at, value)
+    if found.allowed is False and found.outside and isinstance(value, int | float):
+        found = replace(found, outside=_with_quotes(spec, at, text, found.outside))
     return Answer(str(found), _plain(asdict(found)), 0 if found.allowed else INVALID)
+
+
+def _with_quotes(spec: Spec, at: str, text: str, outside: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """The problems of a number, with a hint where the same in quotes fits: decimals are texts in JSON."""
+    if why_not(spec, _NOTHING_GIVEN, at, text).outside:
+        return outside
+    hint = f"Decimals are texts in JSON: --value '\"{text}\"'"
+    return tuple(replace(problem, hint=hint) for problem in outside)
 
 
 def _of_record(spec: Spec, found: Explanation) -> Answer:
