@@ -11,10 +11,12 @@ import logging
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
+from factorspec_sdk.errors import reason_of
 from factorspec_sdk.explaining import report as report_on
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_server.commands.check import judge
@@ -25,8 +27,22 @@ from factorspec_server.commands.sources import STDIN, read_document, read_json, 
 from factorspec_server.settings import MOST_WIDTH
 from factorspec_server.version import distribution_version
 
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an option is told in its own words alone."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:  # typer checks values with Pydantic
+            error.message = reason_of(error.message)
+            raise
+
+
 app = typer.Typer(
     name="factorspec",
+    cls=_Commands,
     help="Records whose fields agree: serve a model that writes them, check records, and look into specs.",
     no_args_is_help=True,
     add_completion=False,
