@@ -224,20 +224,18 @@ class PlanSize(NamedTuple):
     until_s: float = inf
 
 
-def certain_plan(run: Stretch, offset: int, width: int | None) -> Plan:
-    """The certain run from ``offset`` on, and the choice behind it if ``width`` reaches so far."""
+def certain_plan(run: Stretch, offset: int) -> Plan:
+    """The certain run from ``offset`` on, and the choice behind it."""
     tokens = tuple(run.tokens[offset:])
-    whole = width is None or len(tokens) <= width
-    tokens = tokens if whole else tokens[:width]
     size = len(tokens)
     kind: DraftKind = "certain"
-    choices = (Choice(size - 1, run.allowed, run.free),) if whole and not run.complete else ()
+    choices = (Choice(size - 1, run.allowed, run.free),) if not run.complete else ()
     return Plan(
         tokens=tokens,
         parents=tuple(range(-1, size - 1)),
         certain=(True,) * size,
         choices=choices,
-        complete=whole and run.complete,
+        complete=run.complete,
         kinds=(kind,) * size,
     )
 
@@ -261,14 +259,14 @@ def guessed_plan(
     run, offset = trunk
     width, shape, until_s = size
     tokens = run.tokens[offset:]
-    if run.complete or (width is not None and len(tokens) >= width):
-        return certain_plan(run, offset, width)
+    if run.complete:
+        return certain_plan(run, offset)
     planner = _Planner(written, run_after, guesses, until_s)
     planner.add(-1, tokens, [True] * len(tokens), None, 1.0)
     planner.end(run, None, 1.0, may_guess=True)
-    most = len(tokens) + MAX_DRAFTED
-    planner.grow(most if width is None else min(width, most))
-    kept = len(planner.tokens) if width is None else min(width, len(planner.tokens))
+    most = len(tokens) + (MAX_DRAFTED if width is None else min(width, MAX_DRAFTED))
+    planner.grow(most)
+    kept = len(planner.tokens) if width is None else min(most, len(planner.tokens))
     if shape is not None:
         kept = max(len(tokens), min(kept, shape(planner.chances[:kept])))
     return planner.plan(kept)

@@ -188,8 +188,8 @@ class Session:
         """The tokens to run next. Does not change the session.
 
         Args:
-            width: most tokens, certain ones included, at least 1; a certain run that is longer is cut. None:
-                any number.
+            width: most tokens drafted behind the certain run, at least 1: guesses and what is certain behind
+                them. The run itself is planned whole, since its tokens run in any case. None: any number.
             guesses: drafts tokens where the model decides; None: no guesses.
             shape: decides how many of the guessed ones are worth running; None: as many as there is room for.
             until_s: moment of ``time.perf_counter`` after which no branch is worked out any more.
@@ -200,7 +200,7 @@ class Session:
         if width is not None and width < 1:
             raise ValueError(f"a plan's width must be None or at least 1, got {width}")
         if guesses is None:
-            return self._certain_plan(width)
+            return self._certain_plan()
         step = self._step
         trunk = (self._current_run(), self._offset) if step is None else (run_in_text(step), 0)
         run_after = partial(Session._run_after, self._aside())
@@ -269,15 +269,15 @@ class Session:
             allowed = self._step_allowed = step.allowed()
         return allowed
 
-    def _certain_plan(self, width: int | None) -> Plan:
+    def _certain_plan(self) -> Plan:
         """The plan without guesses. That of a whole run is kept by the run."""
         if self._step is not None:
             return self._plan_in_text(self._allowed_in_text(self._step))
         run = self._current_run()
-        if self._offset or (width is not None and len(run.tokens) > width):
-            return certain_plan(run, self._offset, width)
+        if self._offset:
+            return certain_plan(run, self._offset)
         if run.plan is None:
-            run.plan = certain_plan(run, 0, None)
+            run.plan = certain_plan(run, 0)
         return run.plan
 
     def _plan_in_text(self, allowed: Allowed) -> Plan:

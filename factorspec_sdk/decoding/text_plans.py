@@ -22,7 +22,7 @@ class TextPlans:
         """The plan of a choice among these tokens."""
         plan = self._plans.get(id(allowed))
         if plan is None:
-            plan = certain_plan(Run((), (), allowed, free=True, complete=False), 0, None)
+            plan = certain_plan(Run((), (), allowed, free=True, complete=False), 0)
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
             self._plans[id(allowed)] = plan

@@ -9,7 +9,7 @@ from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import parse_document
-from factorspec_server.drafting import DraftingPolicy, Plan, Session, Tree, TreeOptions
+from factorspec_server.drafting import Certain, DraftingPolicy, Plan, Session, Tree, TreeOptions
 from tests.benchmarks.drafts_gold import Gold, Tokens
 from tests.benchmarks.drafts_ngram import RECALLING, SHAPES, NgramDrafter
 from tests.benchmarks.drafts_walk import (
@@ -45,14 +45,29 @@ RECALLED = 8
 
 
 @dataclass(frozen=True)
-class Limited:
-    """Certain runs up to a width, nothing else."""
+class Within:
+    """What another policy plans, as much of it as a step has room for, certain runs included."""
 
-    width: Width
+    policy: DraftingPolicy
+    room: Width
 
     def plan(self, session: Session) -> Plan:
-        """As much of the run as there is room for."""
-        return session.plan(width=self.width)
+        """The first tokens: the certain run, then the likeliest guesses."""
+        plan, room = self.policy.plan(session), self.room
+        if room is None or len(plan.tokens) <= room:
+            return plan
+        return Plan(
+            tokens=plan.tokens[:room],
+            parents=plan.parents[:room],
+            certain=plan.certain[:room],
+            choices=tuple(
+                replace(choice, children=tuple(child for child in choice.children if child < room))
+                for choice in plan.choices
+                if choice.node < room
+            ),
+            complete=False,
+            kinds=plan.kinds[:room],
+        )
 
 
 @dataclass
@@ -123,8 +138,9 @@ class Bench:
     def _policy(self, options: TreeOptions | None, width: Width, gold: Gold) -> DraftingPolicy:
         room = None if width is None else width - 1  # one token of a step is the last known one
         if options is None:
-            return Limited(room)
-        return Tree(replace(options, width=room), self._canonical.vocabulary, gold.prompt)
+            return Within(Certain(), room)
+        tree = Tree(replace(options, width=room), self._canonical.vocabulary, gold.prompt)
+        return Within(tree, room)
 
     def _forced(self, library: Engine, gold: Gold) -> list[int] | None:
         """Forced runs by the nearest schema that the library takes with the record; None if it takes none."""

@@ -14,11 +14,12 @@ from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.testing.tokenizers import END, qwen_like_tokenizer, vocabulary_like
 from factorspec_sdk.tokens import Allowed, Canonical
 from factorspec_sdk.wire import parse_document
+from factorspec_server.drafting import Certain
 from tests.benchmarks import drafts
 from tests.benchmarks.drafts_bars import verdicts
 from tests.benchmarks.drafts_gold import Folders, Gold, workloads
 from tests.benchmarks.drafts_ngram import NgramDrafter, Shape
-from tests.benchmarks.drafts_runs import Facts, Limited
+from tests.benchmarks.drafts_runs import Facts, Within
 from tests.benchmarks.drafts_walk import ForcedDrafter, PlanDrafter, Refused, count_choices, steps_of, stood
 
 FIELDS = (
@@ -77,11 +78,11 @@ def test_steps_of_certain_runs_are_counted_by_hand() -> None:
     behind = len(given.record) - before - 1
     for width in (2, 3, 5, 8):
         steps = steps_of(before, width) + steps_of(behind, width)
-        done = PlanDrafter(decoder, Limited(width - 1)).count(given)
+        done = PlanDrafter(decoder, Within(Certain(), width - 1)).count(given)
         assert done.steps == -(-before // width) + -(-behind // width) == steps
         assert done.tokens == len(given.record) - 1
         assert ForcedDrafter([before - 1, behind], width).count(given).steps == done.steps
-    assert PlanDrafter(decoder, Limited(None)).count(given).steps == 2
+    assert PlanDrafter(decoder, Within(Certain(), None)).count(given).steps == 2
 
 
 def test_a_record_that_the_spec_does_not_have_is_left_out() -> None:

@@ -52,7 +52,7 @@ class Chain:
     """Certain runs, and behind each choice a guess with the run that it makes certain, verified in one step.
 
     Attributes:
-        width: most tokens of a plan: certain ones, guesses and what they make certain.
+        width: most tokens drafted behind the certain run: guesses and what they make certain.
         guesses: proposes tokens at choice points.
     """
 
@@ -64,7 +64,7 @@ class Chain:
             raise ValueError(f"width must be at least 1, got {self.width!r}")
 
     def plan(self, session: Session) -> Plan:
-        """The certain run and a chain behind it, at most ``width`` tokens together."""
+        """The certain run, and a chain of at most ``width`` tokens behind it."""
         return session.plan(width=self.width, guesses=self.guesses)
 
 
@@ -89,7 +89,7 @@ def drafting_policy(
         name: ``branches`` drafts choices between values, ``text`` free text, ``tree`` both.
         vocabulary: the model's tokens.
         prompt_ids: of the request.
-        width: most tokens of a plan.
+        width: most tokens drafted behind a certain run; ``off`` and ``certain`` draft none.
         cost: seconds of a step by its tokens, for ``branches``, ``text`` and ``tree``; None: all that the
             width has room for is worth running.
     """

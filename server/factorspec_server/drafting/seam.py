@@ -63,7 +63,8 @@ class Session(Protocol):
         """The tokens to run next. Does not change what is written.
 
         Args:
-            width: most tokens, certain ones included; None leaves it to the session.
+            width: most tokens drafted behind the certain run, guesses and what is certain behind them; None
+                leaves it to the session.
             guesses: proposes tokens at choice points; None plans certain tokens only.
             shape: decides how many of the guessed ones are worth running; None keeps all.
             until_s: moment of ``time.perf_counter`` after which no branch is worked out any more.

@@ -39,7 +39,7 @@ class TreeOptions:
         branches: draft choices between values.
         text: draft free text.
         breadth: most guesses at one position; 1 makes chains.
-        width: most tokens of a plan; None: as many as the session allows.
+        width: most tokens drafted behind the certain run; None: as many as the session allows.
         cost: seconds of a step by tokens; None: as many as the width has room for are worth running.
         patience_s: no more is guessed in a plan after so many seconds; None: however long it takes.
     """

@@ -63,7 +63,7 @@ class ToySession:
 
         run = self._run(self.written)
         if guesses is None:
-            return certain_plan(run, 0, width)
+            return certain_plan(run, 0)
         return guessed_plan((run, 0), self.written, run_after, guesses, PlanSize(width, shape, until_s))
 
     def commit(self, token_ids: Sequence[int]) -> None:
