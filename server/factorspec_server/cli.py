@@ -106,7 +106,10 @@ def serve_command(
         typer.Option(help="What is drafted; changes speed, never output."),
     ] = "auto",
     width: Annotated[
-        str, typer.Option(metavar="N|auto", help="Most tokens of a draft; auto: by what a step costs.")
+        str,
+        typer.Option(
+            metavar="N|auto", help="Most tokens guessed in a step, with what follows them; auto: by cost."
+        ),
     ] = "auto",
     prefix_mb: Annotated[
         int, typer.Option(min=0, help="Memory for beginnings of prompts that come again, in MiB.")

@@ -12,7 +12,8 @@ DraftingName = PolicyName | Literal["auto"]
 
 MIB = 1 << 20
 MOST_WIDTH = 256
-"""Most tokens of a plan, also where the measured cost decides; more are hardly ever worth planning."""
+"""Most tokens drafted in a step, also where the measured cost decides; more hardly ever pay."""
+GUESSING_NOTHING: tuple[DraftingName, ...] = ("off", "certain")
 LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 
@@ -50,7 +51,9 @@ class ServerSettings:
         api_key: what clients must send as a bearer token; None asks for nothing.
         allowed_hosts: host names that requests may ask for, against DNS rebinding; None allows all.
         drafting: what is drafted.
-        width: most tokens of a plan; None leaves it to the measured cost, where there is one.
+        width: most tokens drafted in a step: guesses and what is certain behind them, since what is certain
+            before them runs in any case; None leaves it to the measured cost, where there is one. Not with
+            ``off`` and ``certain``, which guess nothing.
         budgets: bounds on what requests may cost.
     """
 
@@ -59,6 +62,12 @@ class ServerSettings:
     drafting: DraftingName = "auto"
     width: int | None = None
     budgets: Budgets = Budgets()
+
+    def __post_init__(self) -> None:
+        if self.width is not None and self.drafting in GUESSING_NOTHING:
+            raise ValueError(
+                f"drafting {self.drafting!r} guesses nothing and has no width, got {self.width!r}"
+            )
 
 
 def is_loopback(host: str) -> bool:

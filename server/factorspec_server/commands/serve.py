@@ -10,12 +10,19 @@ from dataclasses import dataclass
 import uvicorn
 
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
+from factorspec_server.drafting import DEFAULT_WIDTH
 from factorspec_server.engines import load_model
 from factorspec_server.engines.load import DtypeName
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.app import create_app
 from factorspec_server.http.served_model import ServedModel
-from factorspec_server.settings import LOOPBACK_NAMES, DraftingName, ServerSettings, is_loopback
+from factorspec_server.settings import (
+    GUESSING_NOTHING,
+    LOOPBACK_NAMES,
+    DraftingName,
+    ServerSettings,
+    is_loopback,
+)
 from factorspec_server.version import distribution_version
 
 _BACKLOG = 128
@@ -47,10 +54,12 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
         tell: shows one line to people.
 
     Raises:
-        CommandError: others could reach the server without a key, or the port is taken.
+        CommandError: others could reach the server without a key, there is a width for what guesses nothing,
+            or the port is taken.
         FactorspecError: the model cannot be loaded.
     """
     _check_access(options)
+    _check_width(options)
     # first of all: loading takes a while, and a taken port should not be found out after it
     with _listening(options.host, options.port) as listener:
         tell(f"FactorSpec {distribution_version()}: loading {options.model} …")
@@ -60,6 +69,8 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
             max_batch=options.max_batch,
             prefix_bytes=options.prefix_bytes,
             aliases=_aliases(options.model),
+            drafting=options.drafting,
+            width=options.width,
         )
         tell(_drafting(options, served))
         app = create_app(served, _settings(options), Housekeeping())
@@ -97,6 +108,14 @@ def _check_access(options: ServeOptions) -> None:
         raise CommandError(
             f"other machines could reach {options.host!r}: set FACTORSPEC_API_KEY, "
             "or say --insecure if that is what you want",
+            USAGE,
+        )
+
+
+def _check_width(options: ServeOptions) -> None:
+    if options.width is not None and options.drafting in GUESSING_NOTHING:
+        raise CommandError(
+            f"--drafting {options.drafting} guesses nothing: leave out --width, or choose another --drafting",
             USAGE,
         )
 
@@ -139,11 +158,23 @@ def _aliases(name: str) -> tuple[str, ...]:
 
 def _drafting(options: ServeOptions, served: ServedModel) -> str:
     """What is drafted, how wide, and why."""
-    points = () if served.costs is None else served.costs.points
-    times = ", ".join(f"{seconds * 1e3:.3g} ms for {num_tokens}" for num_tokens, seconds in points)
-    width = "width by what a step costs" if options.width is None else f"at most {options.width} tokens"
+    if options.drafting in GUESSING_NOTHING:
+        return f"drafting: {options.drafting}"
     kind = "" if served.engine.model.takes_trees else ", as chains"
-    return f"drafting: {options.drafting}, {width}{kind} (a step takes {times} tokens)"
+    if served.costs is None:
+        return f"drafting: {options.drafting}, at most {_tokens(options.width or DEFAULT_WIDTH)}{kind}"
+    points = served.costs.points
+    times = ", ".join(f"{seconds * 1e3:.3g} ms for {num_tokens}" for num_tokens, seconds in points)
+    times = f"(a step takes {times} {'tokens' if served.costs.largest > 1 else 'token'})"
+    if not served.is_too_slow:
+        return f"drafting: {options.drafting}, width by what a step costs{kind} {times}"
+    if options.drafting == "auto":
+        return f"drafting: auto, what is certain alone: too slow to measure what more tokens cost {times}"
+    return f"drafting: {options.drafting}, at most {_tokens(DEFAULT_WIDTH)}{kind}, not measured {times}"
+
+
+def _tokens(count: int) -> str:
+    return f"{count} {'token' if count == 1 else 'tokens'}"
 
 
 def _facts(model: object) -> str:

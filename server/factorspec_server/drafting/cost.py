@@ -18,7 +18,10 @@ StepCost = Callable[[int], float]
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """Seconds of a step, linear between measured sizes and beyond the last one as between the last two.
+    """Seconds of a step, linear between measured sizes.
+
+    Beyond the largest size a step takes as much longer for each token as between the last two sizes, and at
+    least in proportion to its tokens: that more of them are free is believed only where it was measured.
 
     Attributes:
         points: (tokens of all requests together, seconds), ascending in both, at least one.
@@ -37,19 +40,51 @@ class CostModel:
 
     @classmethod
     def of(cls, measured: Sequence[tuple[int, float]]) -> CostModel:
-        """From measured times, which may be noisy: no larger step counts as quicker than a smaller one."""
+        """From measured times, which may be noisy: the ascending ones next to them (least squares).
+
+        Where a larger step was quicker than smaller ones, all of these count as their mean.
+        """
         points = sorted(measured)
-        longest = accumulate((seconds for _, seconds in points), max)
-        return cls(tuple(zip((tokens for tokens, _ in points), longest, strict=True)))
+        pools: list[tuple[float, int]] = []  # sums of times, and of how many
+        for _, seconds in points:
+            total, count = seconds, 1
+            while pools and pools[-1][0] / pools[-1][1] > total / count:
+                more, others = pools.pop()
+                total, count = total + more, count + others
+            pools.append((total, count))
+        fitted = [total / count for total, count in pools for _ in range(count)]
+        # rounding alone could make a mean larger than the next
+        return cls(tuple(zip((tokens for tokens, _ in points), accumulate(fitted, max), strict=True)))
+
+    @property
+    def largest(self) -> int:
+        """The largest measured size."""
+        return self.points[-1][0]
+
+    @property
+    def is_curve(self) -> bool:
+        """True if more than one size was measured; one alone says nothing about what more tokens cost."""
+        return len(self.points) > 1
 
     def step_s(self, num_tokens: int) -> float:
         """Seconds of a step in which so many tokens run."""
         points = self.points
         at = bisect_right(points, num_tokens, key=lambda point: point[0])
-        if at == 0 or len(points) == 1:
+        if at == 0:
             return points[0][1]
-        (tokens, seconds), (more, longer) = points[at - 1 : at + 1] if at < len(points) else points[-2:]
-        return seconds + (longer - seconds) * (num_tokens - tokens) / (more - tokens)
+        if at < len(points):
+            (tokens, seconds), (more, longer) = points[at - 1 : at + 1]
+            return seconds + (longer - seconds) * (num_tokens - tokens) / (more - tokens)
+        largest, longest = points[-1]
+        return longest + max(longest / largest, self._last_slope) * (num_tokens - largest)
+
+    @property
+    def _last_slope(self) -> float:
+        """Seconds of one more token between the two largest sizes."""
+        if not self.is_curve:
+            return 0.0
+        (tokens, seconds), (more, longer) = self.points[-2:]
+        return (longer - seconds) / (more - tokens)
 
     def for_batch(self, num_rows: int) -> StepCost:
         """The cost to a request among ``num_rows`` that do as it does."""

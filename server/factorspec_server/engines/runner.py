@@ -41,7 +41,7 @@ class Runner:
         self, model: Model, *, step_tokens: int = STEP_TOKENS, prefix_bytes: int = PREFIX_BYTES
     ) -> None:
         self._model = model
-        self._step_tokens = step_tokens
+        self.step_tokens = step_tokens
         self._prefixes = PrefixStore(prefix_bytes, model.token_bytes)
         self._batch: Batch | None = None
         self._rows: list[Row] = []  # as the batch has them
@@ -133,7 +133,7 @@ class Runner:
 
     def _run(self, batch: Batch) -> None:
         """One forward pass and what follows from it; raises only what the model raises."""
-        most = self._step_tokens * (_LONE if len(self._rows) == 1 else 1)
+        most = self.step_tokens * (_LONE if len(self._rows) == 1 else 1)
         shares = shared_out([row.num_wanted for row in self._rows], most)
         feeds = [row.feed(share) for row, share in zip(self._rows, shares, strict=True)]
         started = perf_counter()

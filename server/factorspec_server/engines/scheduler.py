@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from factorspec_sdk.errors import Overloaded
 from factorspec_server.engines.errors import EngineClosed
@@ -28,6 +28,8 @@ from factorspec_server.engines.seam import Model
 
 _IDLE_CHECK_S = 1.0
 _LAST_STEP_S = 5.0
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +64,44 @@ class EngineThread:
         self._max_waiting = max_waiting
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
+        self._work: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name="factorspec-engine", daemon=True)
 
     def start(self) -> Self:
-        """Start serving; call once."""
-        self._thread.start()
+        """Start serving, if it does not serve yet."""
+        with self._changed:
+            if self._thread.ident is None:
+                self._thread.start()
         return self
+
+    def call(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do ``work`` on the engine's thread, between two steps, and wait for it; starts the thread.
+
+        Raises:
+            EngineClosed: if the engine is shutting down.
+            BaseException: whatever ``work`` raises.
+        """
+        done: Future[ResultT] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
+                done.set_exception(error)
+
+        with self._changed:
+            if self._closing:
+                raise EngineClosed("the engine is shutting down")
+            self._work.append(run)
+            self._changed.notify_all()
+        self.start()
+        return done.result()
+
+    def limit_steps(self, step_tokens: int) -> None:
+        """Set the most tokens of a step, see ``Runner``."""
+        self._runner.step_tokens = step_tokens
 
     def close(self, drain_s: float = 30.0) -> None:
         """Take no more requests, finish those taken, and stop the thread.
@@ -178,6 +210,8 @@ class EngineThread:
     def _serve(self) -> None:
         rows: dict[Row, _Job] = {}
         while (jobs := self._next()) is not None:
+            while self._work:
+                self._work.popleft()()
             for job in jobs:
                 try:
                     rows[self._runner.admit(job.request)] = job
@@ -191,7 +225,7 @@ class EngineThread:
     def _next(self) -> list[_Job] | None:
         """The requests for free places, after waiting for the first; None once nothing is left to do."""
         with self._changed:
-            while not self._waiting and not self._running:
+            while not (self._waiting or self._running or self._work):
                 if self._closing:
                     return None
                 self._changed.wait(_IDLE_CHECK_S)

@@ -11,6 +11,7 @@ from factorspec_server.drafting import (
     DEFAULT_WIDTH,
     CostModel,
     DraftingPolicy,
+    PolicyName,
     StepCost,
     drafting_policy,
 )
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _ANSWER = '{"a": 1}'
+_BY_COST = ("auto", "branches", "text", "tree")
 
 
 class ChatTemplate(Protocol):
@@ -39,7 +41,7 @@ class ServedModel:
     """One model, ready to be asked.
 
     Attributes:
-        engine: runs requests; not started yet.
+        engine: runs requests; started if steps were measured, since that is done on its thread.
         template: of the model's conversations.
         canonical: encodes records' texts.
         costs: seconds of a step by its tokens, as measured; None: not measured.
@@ -60,18 +62,35 @@ class ServedModel:
         max_batch: int = 8,
         prefix_bytes: int = PREFIX_BYTES,
         aliases: Sequence[str] = (),
+        drafting: DraftingName = "auto",
+        width: int | None = None,
     ) -> ServedModel:
-        """A loaded model with an engine thread of its own. Times some steps, which takes about a second.
+        """A loaded model with an engine thread of its own.
+
+        Times some steps, which takes about a second, if what is drafted depends on it.
+
+        Args:
+            model: what to serve.
+            max_batch: most requests that run together.
+            prefix_bytes: bytes of keys and values kept of what was run lately.
+            aliases: further names of the model.
+            drafting: what will be drafted.
+            width: and how wide, see ``drafting``.
 
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
         """
         canonical = Canonical(vocabulary_of(model))
-        costs = measure_costs(model)
-        model.split_tokens = split_tokens(costs)
-        engine = EngineThread(
-            model, max_batch=max_batch, step_tokens=step_tokens(costs), prefix_bytes=prefix_bytes
-        )
+        engine = EngineThread(model, max_batch=max_batch, prefix_bytes=prefix_bytes)
+        costs = None
+        if drafting in _BY_COST and width is None:
+            try:
+                costs = engine.call(lambda: measure_costs(model))
+            except BaseException:
+                engine.close()
+                raise
+            model.split_tokens = split_tokens(costs)
+            engine.limit_steps(step_tokens(costs))
         return cls(engine, model.chat, canonical, costs, tuple(aliases))
 
     @property
@@ -85,20 +104,27 @@ class ServedModel:
         """A drafting policy for one request.
 
         Args:
-            name: ``auto`` drafts trees.
+            name: ``auto`` drafts trees, or what is certain alone, see ``is_too_slow``.
             prompt_ids: of the request.
-            width: most tokens of a plan; None: as many as pay by the measured cost, if there is one.
+            width: most tokens drafted in a step, see ``ServerSettings``; None: as many as pay by the measured
+                cost, if there is one, but never more than were measured.
         """
-        vocabulary, cost = self.canonical.vocabulary, self._step_cost() if width is None else None
-        most = width or (DEFAULT_WIDTH if cost is None else MOST_WIDTH)
-        policy = "tree" if name == "auto" else name
-        return drafting_policy(policy, vocabulary, prompt_ids, width=most, cost=cost)
+        vocabulary, costs = self.canonical.vocabulary, self.costs
+        policy: PolicyName = "tree" if name == "auto" else name
+        if name == "auto" and width is None and self.is_too_slow:
+            policy = "certain"
+        if width is not None or costs is None or not costs.is_curve or name not in _BY_COST:
+            return drafting_policy(policy, vocabulary, prompt_ids, width=width or DEFAULT_WIDTH)
+        most = min(MOST_WIDTH, costs.largest)
+        return drafting_policy(policy, vocabulary, prompt_ids, width=most, cost=self._step_cost(costs))
 
-    def _step_cost(self) -> StepCost | None:
+    @property
+    def is_too_slow(self) -> bool:
+        """True if steps take so long that what more tokens cost could not be measured."""
+        return self.costs is not None and not self.costs.is_curve
+
+    def _step_cost(self, costs: CostModel) -> StepCost:
         """Seconds of a step by the tokens of one request, beside the requests that run when it is asked."""
-        costs = self.costs
-        if costs is None:
-            return None
         return lambda num_tokens: costs.step_s(max(1, self.engine.num_running) * num_tokens)
 
 
