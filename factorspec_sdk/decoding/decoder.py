@@ -93,11 +93,17 @@ class Decoder:
         self.runs = RunTree(self.opener, max_run_bytes)
         self.text_plans = TextPlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
-        # What the oracle does before the first decision belongs to compiling, off the engine's thread.
-        self.runs.root()
         is_read = any(map(feasibility.reads, range(len(program.slots))))
         if max_run_bytes and not is_read and wants_rehearsal(self.layout):
             rehearse(self.runs)
+
+    def prepare(self) -> None:
+        """Work out the run before the first decision, so that the first session finds it.
+
+        Servers call it where they compile, off the engine's thread: with an objective the first questions to
+        the oracle may take tens of milliseconds. Does nothing the second time.
+        """
+        self.runs.root()
 
     def session(
         self,

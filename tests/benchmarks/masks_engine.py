@@ -188,6 +188,7 @@ class Factorspec:
         with collector_paused():
             spec = compiled(task)
             made = Decoder(spec.program, spec.feasibility, self._vocabulary, canonical=self._canonical)
+            made.prepare()
         return FactorspecSpec(made)
 
 

@@ -88,6 +88,7 @@ class ChatService:
         document = chat.schema_document
         if document is not None:
             compiled, was_cached = self.compiler.compile(document)
+            compiled.decoder.prepare()  # the first tables are made here, not where tokens are drawn
             most = limit if chat.token_limit else room
             limit, session = _session(compiled, limit, most, chat.factorspec)
         request = Request(

@@ -113,7 +113,6 @@ class Compiler:
             canonical=canonical,
             max_run_bytes=_RUN_BYTES,
         )
-        decoder.runs.root()  # the first tables are made here, not where tokens are drawn
         took, num_chars = perf_counter() - started, len(canonical_json(spec.document))
         return CompiledSpec(spec, decoder, compiled.feasibility, compiled.certificates, took, num_chars)
 
