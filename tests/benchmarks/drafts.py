@@ -4,8 +4,6 @@ README.md in this folder explains the rule of counting, the drafters and the bar
 """
 
 import argparse
-import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,6 +30,7 @@ from tests.benchmarks.drafts_runs import (
     best_ngram,
     facts_of,
 )
+from tests.benchmarks.files import add_sources, write_report
 from tests.benchmarks.masks_bench import vocabulary_of
 from tests.benchmarks.masks_engine import Engine
 from tests.benchmarks.masks_libraries import Llguidance, Xgrammar
@@ -66,8 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "bars": [verdict.facts() for verdict in judged],
         "runs": found.runs,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_report(options.json, report)
     for verdict in judged:
         print(verdict.line())
     return 0
@@ -121,9 +119,6 @@ def _table(workload: str, total: Total, has_choice: bool, runs: Sequence[Facts])
 
 
 def _parser() -> argparse.ArgumentParser:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    tokenizers = Path(os.environ.get("FACTORSPEC_TOKENIZERS") or cache / "factorspec" / "tokenizers")
-    shared = os.environ.get("FACTORSPEC_SHARED")
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.drafts", description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("results/drafts.json"), metavar="OUT")
     parser.add_argument(
@@ -135,17 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--limit", type=int, default=60, metavar="N", help="most records of a workload; 0: all"
     )
-    parser.add_argument(
-        "--tokenizer", type=Path, default=tokenizers / "qwen3" / "tokenizer.json", metavar="FILE"
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(shared) / "data" / "natural_plan" if shared else None,
-        metavar="DIR",
-        help="folder with trip.jsonl, meeting.jsonl, calendar.jsonl",
-    )
-    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
+    add_sources(parser)
     return parser
 
 

@@ -4,7 +4,6 @@ README.md in this folder explains the workloads, the output and the bars. One pr
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from time import perf_counter, process_time
 
 from tests.benchmarks import masks_plain, masks_relations, masks_tools
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.files import add_sources, write_report
 from tests.benchmarks.masks_workload import Options, Workload
 
 ENGINES = (
@@ -71,8 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "bars": [verdict.facts() for verdict in verdicts],
         "runs": bench.runs,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_report(options.json, report)
     print("\n".join(["", *(verdict.line() for verdict in verdicts)]))
     return 0
 
@@ -89,9 +88,6 @@ def _pin(core: int | None) -> int | None:
 
 def _parser() -> argparse.ArgumentParser:
     names = [each.name for each in workloads()]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    tokenizers = Path(os.environ.get("FACTORSPEC_TOKENIZERS") or cache / "factorspec" / "tokenizers")
-    shared = os.environ.get("FACTORSPEC_SHARED")
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.masks", description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("results/masks.json"), metavar="OUT")
     parser.add_argument("--workload", action="append", choices=names, help="may be repeated; all")
@@ -103,17 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--core", type=int, help="the core to run on; the last one")
     parser.add_argument("--profile", action="store_true", help="print where FactorSpec's time goes instead")
-    parser.add_argument(
-        "--tokenizer", type=Path, default=tokenizers / "qwen3" / "tokenizer.json", metavar="FILE"
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(shared) / "data" / "natural_plan" if shared else None,
-        metavar="DIR",
-        help="folder with trip.jsonl, meeting.jsonl, calendar.jsonl",
-    )
-    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
+    add_sources(parser)
     return parser
 
 

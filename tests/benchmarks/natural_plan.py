@@ -4,12 +4,12 @@ README.md in this folder explains the options and the output.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.files import write_report
 from tests.benchmarks.natural_plan_cases import TASKS, read_cases
 from tests.benchmarks.natural_plan_runs import DECODERS, DRAFTING, random_runs, smollm2_runs
 from tests.benchmarks.natural_plan_summary import Facts
@@ -39,8 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "cal_reference_ms": REFERENCE_MS,
         "runs": runs,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_report(options.json, report)
     for facts in runs:
         print(_line(facts))
     return 0

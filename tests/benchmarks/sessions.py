@@ -5,7 +5,6 @@ README.md in this folder explains the figures. One process; a random model choos
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from time import perf_counter
 from factorspec_sdk.tokens import Canonical
 from tests.benchmarks import masks_plain, masks_relations, masks_tools, sizes_invoice_after
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.files import add_sources, write_report
 from tests.benchmarks.masks_bench import vocabulary_of
 from tests.benchmarks.masks_workload import Options, Task, Workload, document
 from tests.benchmarks.sessions_growth import growth
@@ -73,8 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs": runs,
         "growth": grown,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_report(options.json, report)
     print("\n".join(f"{'pass' if bar['passed'] else 'FAIL'}  {bar['what']}: {bar['figure']}" for bar in bars))
     return 0
 
@@ -84,13 +83,7 @@ def _bar(what: str, figure: object, bar: float) -> Facts:
     return {"what": what, "figure": figure, "bar": bar, "passed": figure <= bar}
 
 
-def _tokenizers() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("FACTORSPEC_TOKENIZERS") or cache / "factorspec" / "tokenizers")
-
-
 def _parser() -> argparse.ArgumentParser:
-    shared = os.environ.get("FACTORSPEC_SHARED")
     names = [each.name for each in workloads()]
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sessions", description=__doc__)
     parser.add_argument("--json", type=Path, default=Path("results/sessions.json"), metavar="OUT")
@@ -102,19 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         "--total", type=int, default=10_000, metavar="N", help="sessions that must leave nothing"
     )
     parser.add_argument("--total-specs", type=int, default=1_000, metavar="N", help="of so many specs")
-    parser.add_argument(
-        "--tokenizer", type=Path, default=_tokenizers() / "qwen3" / "tokenizer.json", metavar="FILE"
-    )
     parser.add_argument("--width", type=int, help="columns of the logits; those of the tokenizer")
     parser.add_argument("--end", default="<|im_end|>", metavar="TOKEN", help="the token that ends a text")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(shared) / "data" / "natural_plan" if shared else None,
-        metavar="DIR",
-        help="folder with trip.jsonl, meeting.jsonl, calendar.jsonl",
-    )
-    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
+    add_sources(parser)
     return parser
 
 

@@ -4,7 +4,6 @@ Cases are the modules ``sizes_<name>.py`` beside this one.
 """
 
 import argparse
-import json
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import tests.benchmarks as here
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.engines.smollm2 import smollm2_dir
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
+from tests.benchmarks.files import write_report
 from tests.benchmarks.size_case import SizeCase
 from tests.benchmarks.size_runs import Facts, measure
 
@@ -35,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "cal_reference_ms": REFERENCE_MS,
         "cases": cases,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_report(options.json, report)
     return 0 if all(facts["valid"] == facts["records"] for facts in cases) else 1
 
 

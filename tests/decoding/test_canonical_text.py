@@ -18,21 +18,8 @@ from factorspec_sdk.graph.program import End, Hole, HoleSpec, Literal, Program, 
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from tests.decoding.brute import FreeFeasibility
-from tests.decoding.test_holes import PROGRAMS, TEXTS, decoder_of, list_program, note_program
+from tests.decoding.test_holes import FAMILIES, PROGRAMS, TEXTS, decoder_of, list_program, note_program
 from tests.decoding.tries import Trie
-
-FAMILIES = (
-    "tricky",
-    "whole_word",
-    "gpt2",
-    "smollm2",
-    "qwen",
-    "cl100k",
-    "o200k",
-    "sentencepiece",
-    "gemma",
-    "bytes",
-)
 
 
 @cache
