@@ -11,11 +11,9 @@ from pydantic import BaseModel
 
 from factorspec_sdk.client.asking import ask_async
 from factorspec_sdk.client.client import ATTEMPTS, DEFAULT_BASE_URL, TIMEOUT_S
-from factorspec_sdk.client.exchange import MAX_ANSWERS, Exchange, Message, Options, Wishes
+from factorspec_sdk.client.exchange import Exchange, Message, Options, Wishes
 from factorspec_sdk.client.many import CONCURRENCY, Failure, Prompt, Run, exchanges_of, run_many_async
-from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy
 from factorspec_sdk.client.planning import CallPlan, plan_of
-from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.streaming import AsyncRecordStream
@@ -42,39 +40,10 @@ class AsyncClient:
         self._timeout_s = timeout_s
 
     async def generate(
-        self,
-        record: type[T],
-        messages: str | Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int | None = None,
-        origins: bool = False,
-        on_budget: OnBudget = "narrow",
-        canonical_text: bool = False,
-        strategy: Strategy = "auto",
-        fallback: Fallback | None = None,
-        max_answers: int = MAX_ANSWERS,
-        skip_model: bool = False,
-        prompting: Prompting = "auto",
+        self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
     ) -> Result[T]:
         """A valid record; arguments and errors as for ``Client.generate``. Cancelling drops the request."""
-        options = Options(
-            model=await self._name(),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-            origins=origins,
-            on_budget=on_budget,
-            canonical_text=canonical_text,
-            strategy=strategy,
-            fallback=fallback,
-            max_answers=max_answers,
-            skip_model=skip_model,
-            prompting=prompting,
-        )
+        options = Options(model=await self._name(), **wishes)
         return await self._result(Exchange.of(record, messages, options))
 
     async def generate_many(

@@ -125,7 +125,7 @@ class ServedModel:
 
     def _step_cost(self, costs: CostModel) -> StepCost:
         """Seconds of a step by the tokens of one request, beside the requests that run when it is asked."""
-        return lambda num_tokens: costs.step_s(max(1, self.engine.num_running) * num_tokens)
+        return lambda num_tokens: costs.for_batch(max(1, self.engine.num_running))(num_tokens)
 
 
 def vocabulary_of(model: TorchModel) -> Vocabulary:
