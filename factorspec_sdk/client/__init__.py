@@ -7,7 +7,7 @@ from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer,
 from factorspec_sdk.client.async_client import AsyncClient
 from factorspec_sdk.client.client import Client
 from factorspec_sdk.client.many import Failure
-from factorspec_sdk.client.option_values import Fallback, Strategy
+from factorspec_sdk.client.option_values import Drafting, Fallback, Strategy
 from factorspec_sdk.client.partial import Partial
 from factorspec_sdk.client.planning import CallPlan, PlannedStep
 from factorspec_sdk.client.prompting import Prompting, rules_of
@@ -33,6 +33,7 @@ __all__ = [
     "CallPlan",
     "Client",
     "DraftReport",
+    "Drafting",
     "Failure",
     "Fallback",
     "GoalReport",

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from factorspec_sdk.client.asking import ask
 from factorspec_sdk.client.exchange import MAX_ANSWERS, Exchange, Message, Options, Wishes
-from factorspec_sdk.client.local import local_engine
+from factorspec_sdk.client.local import LocalOptions, local_engine
 from factorspec_sdk.client.many import (
     CONCURRENCY,
     Failure,
@@ -20,7 +20,7 @@ from factorspec_sdk.client.many import (
     exchanges_of,
     run_many,
 )
-from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy
+from factorspec_sdk.client.option_values import Drafting, Fallback, OnBudget, Strategy
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
@@ -68,6 +68,8 @@ class Client:
         *,
         dtype: str | None = None,
         device: str | None = None,
+        drafting: Drafting = "auto",
+        width: int | None = None,
         timeout_s: float = TIMEOUT_S,
         progress: bool = True,
     ) -> Self:
@@ -77,6 +79,9 @@ class Client:
             model: ``smollm2``, or a directory with a Hugging Face causal model.
             dtype: of the weights; None is float32 on CPU and bfloat16 on CUDA.
             device: ``cpu`` or ``cuda``; None takes CUDA where present.
+            drafting: what runs in one step of the model; changes speed, never output. The names are those of
+                ``factorspec serve --drafting``.
+            width: most tokens guessed in a step, with what follows them; None goes by what steps cost.
             timeout_s: longest time for an answer, in seconds.
             progress: show progress while the default model is converted, once.
 
@@ -84,9 +89,10 @@ class Client:
             MissingExtra: the engine is not installed.
             ModelNotFound: there is no such model.
             EngineError: there is no such device or dtype.
+            DeclarationError: there is no such drafting or width.
         """
-        engine = local_engine(model, dtype=dtype, device=device, progress=progress)
-        return cls(engine=engine, timeout_s=timeout_s)
+        options = LocalOptions(dtype=dtype, device=device, drafting=drafting, width=width, progress=progress)
+        return cls(engine=local_engine(model, options), timeout_s=timeout_s)
 
     def generate(
         self,
@@ -186,7 +192,7 @@ class Client:
             resume: a JSON-lines file. Each result is added to it at once; requests whose results it holds
                 already (same prompt, spec, options and place) are not sent again. One run at a time may use
                 it.
-            progress: show a progress bar; needs ``rich``.
+            progress: show a progress bar.
             wishes: as for ``generate``. A ``seed`` counts up from prompt to prompt.
 
         An interrupt (Ctrl-C) sends nothing more, waits for the requests under way, keeps them in the file,

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from factorspec_sdk.client.error_answer import error_from_body
-from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.client.transport import INSTALL, JsonObject
 from factorspec_sdk.errors import (
     ConnectionLost,
     DeclarationError,
@@ -20,7 +20,6 @@ from factorspec_sdk.errors import (
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, Retrying
 
-_INSTALL = "pip install 'factorspec[client]'"
 _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 5.0
 # The package insists on a key; servers without one do not look at it.
@@ -146,7 +145,7 @@ def _package() -> Any:
         import openai
         import tenacity  # noqa: F401 - found missing here rather than at the first failure
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"sending requests needs {error.name!r}; run: {_INSTALL}") from error
+        raise MissingExtra(f"sending requests needs {error.name!r}; run: {INSTALL}") from error
     return openai
 
 

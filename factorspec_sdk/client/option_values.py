@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from factorspec_sdk.errors import DeclarationError, Problem, shown
 
@@ -17,7 +17,11 @@ OnBudget = Literal["narrow", "abort"]
 Strategy = Literal["auto", "constrained", "retry", "repair", "determined"]
 #: what ``auto`` may do where the server does not enforce the spec
 Fallback = Literal["retry", "repair"]
+#: what the embedded engine drafts; changes speed, never output
+Drafting = Literal["auto", "off", "certain", "chain", "branches", "text", "tree"]
 
+_GUESSING_NOTHING = ("off", "certain")
+_MOST_WIDTH = 256
 _CHOICES: Mapping[str, tuple[object, ...]] = {
     "strategy": ("auto", "constrained", "retry", "repair", "determined"),
     "fallback": (None, "retry", "repair"),
@@ -44,6 +48,27 @@ def check_options(options: Options) -> None:
     problems = list(_problems(options))
     if problems:
         raise DeclarationError("the record cannot be asked for like this", problems)
+
+
+def check_drafting(drafting: object, width: object) -> None:
+    """What an engine in this process shall draft.
+
+    Raises:
+        DeclarationError: there is no such drafting, or no such width for it.
+    """
+    problems = []
+    names = get_args(Drafting)
+    if drafting not in names:
+        problems.append(Problem("drafting", f"must be one of {', '.join(map(repr, names))}", shown(drafting)))
+    if width is not None and drafting in _GUESSING_NOTHING:
+        hint = "leave it out, or take another drafting"
+        problems.append(Problem("width", f"has no meaning where {drafting} guesses nothing", hint=hint))
+    elif width is not None and not (type(width) is int and 1 <= width <= _MOST_WIDTH):
+        problems.append(
+            Problem("width", f"must be an integer from 1 to {_MOST_WIDTH}, or None", shown(width))
+        )
+    if problems:
+        raise DeclarationError("the engine cannot draft like this", problems)
 
 
 def _problems(options: Options) -> Iterator[Problem]:

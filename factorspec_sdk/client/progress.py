@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from factorspec_sdk.client.transport import INSTALL
 from factorspec_sdk.errors import MissingExtra
 
 #: told of each request that has ended, and whether it failed
@@ -31,7 +32,7 @@ def progress_bar(total: int, done: int, *, show: bool) -> Iterator[OnEnd]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     except ModuleNotFoundError as error:
-        raise MissingExtra("a progress bar needs 'rich'; run: pip install rich") from error
+        raise MissingExtra(f"a progress bar needs 'rich'; run: {INSTALL}") from error
     columns = (TextColumn("records"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     failures = TextColumn("{task.fields[failed]} failed")
     with Progress(*columns, failures, console=Console(stderr=True)) as bar:

@@ -12,6 +12,9 @@ from factorspec_sdk.errors import JsonValue
 
 JsonObject = dict[str, JsonValue]
 
+#: brings what clients use beyond Pydantic
+INSTALL = "pip install 'factorspec[client]'"
+
 
 class Transport(Protocol):
     """Answers one request at a time. Safe to use from several threads."""

@@ -40,6 +40,15 @@ def test_the_real_model_writes_a_valid_record(client: Client) -> None:
         assert result.report.model_steps <= result.report.choice_points + 1
 
 
+def test_drafting_is_the_callers_choice(client: Client) -> None:
+    bound = records.bind(Plan, known=["Oslo", "Köln"])
+    usual = client.generate(bound, "Plan a trip.")
+    with Client.local(drafting="off", progress=False) as slow:
+        result = slow.generate(bound, "Plan a trip.")
+    assert result.text == usual.text
+    assert result.report.model_steps == result.report.tokens > usual.report.model_steps
+
+
 def test_missing_models_are_told() -> None:
     with pytest.raises(errors.ModelNotFound):
         Client.local("no/such/directory", progress=False)

@@ -245,5 +245,5 @@ def test_a_progress_bar_counts_records_and_failures(capsys: pytest.CaptureFixtur
 
 def test_a_missing_progress_bar_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    with pytest.raises(errors.MissingExtra, match="pip install rich"):
+    with pytest.raises(errors.MissingExtra, match=r"factorspec\[client\]"):
         ask(Numbered(), PROMPTS[:1], progress=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from factorspec_sdk.client import Client
+from factorspec_sdk.client import Client, Drafting
+from factorspec_sdk.client.option_values import check_drafting
 from factorspec_sdk.errors import DeclarationError
+from factorspec_server.drafting import PolicyName
+from factorspec_server.http.in_process import InProcessEngine
+from factorspec_server.settings import GUESSING_NOTHING, MOST_WIDTH
 from tests.client.canned import GOOD, Canned, Stay, as_text
 
 WRONG: dict[str, tuple[object, ...]] = {
@@ -54,3 +58,36 @@ def test_numbers_at_their_bounds_and_own_prompts_are_taken() -> None:
     wishes: Any = {"strategy": "retry", "top_p": 1, "temperature": 0, "max_answers": 1, "max_tokens": 1}
     result = Client(engine=canned).generate(Stay, "A stay.", prompting=lambda spec: "Own words.", **wishes)
     assert result.value == Stay(**GOOD)
+
+
+# -- the engine in this process ---------------------------------------------------------------------
+
+
+def test_a_local_client_drafts_what_a_server_drafts() -> None:
+    assert set(get_args(Drafting)) == {"auto", *get_args(PolicyName)}
+    for name in get_args(Drafting):
+        check_drafting(name, None)
+        if name not in GUESSING_NOTHING:
+            check_drafting(name, 1)
+            check_drafting(name, MOST_WIDTH)
+
+
+@pytest.mark.parametrize(
+    ("drafting", "width", "place"),
+    [
+        ("fast", None, "drafting"),
+        (None, None, "drafting"),
+        ("tree", 0, "width"),
+        ("tree", MOST_WIDTH + 1, "width"),
+        ("auto", True, "width"),
+        ("auto", "8", "width"),
+        *((name, 8, "width") for name in GUESSING_NOTHING),
+    ],
+)
+def test_what_no_engine_drafts_is_named_before_a_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, drafting: Any, width: Any, place: str
+) -> None:
+    monkeypatch.setattr(InProcessEngine, "load", lambda *_, **__: pytest.fail("a model was loaded"))
+    with pytest.raises(DeclarationError) as caught:
+        Client.local(drafting=drafting, width=width)
+    assert caught.value.place == place

@@ -15,7 +15,7 @@ from factorspec_server.http.chat_request import read_chat_request
 from factorspec_server.http.chat_service import ChatService
 from factorspec_server.http.event_stream import AnswerChunks
 from factorspec_server.http.served_model import ServedModel
-from factorspec_server.settings import ServerSettings
+from factorspec_server.settings import DraftingName, ServerSettings
 
 
 class InProcessEngine:
@@ -33,12 +33,19 @@ class InProcessEngine:
         *,
         dtype: DtypeName | None = None,
         device: str | None = None,
+        drafting: DraftingName = "auto",
+        width: int | None = None,
         progress: bool = True,
         max_batch: int = 8,
     ) -> Self:
-        """An engine for a model by name or directory; see ``load_model`` for arguments and errors."""
+        """An engine for a model by name or directory.
+
+        See ``load_model`` for arguments and errors, ``ServerSettings`` for ``drafting`` and ``width``.
+        """
+        settings = ServerSettings(drafting=drafting, width=width)
         loaded = load_model(model, dtype=dtype, device=device, progress=progress)
-        return cls(ServedModel.of(loaded, max_batch=max_batch, aliases=(model,)))
+        served = ServedModel.of(loaded, max_batch=max_batch, aliases=(model,), drafting=drafting, width=width)
+        return cls(served, settings)
 
     def complete(self, body: dict[str, JsonValue], *, timeout_s: float) -> dict[str, JsonValue]:
         """The answer's body.
