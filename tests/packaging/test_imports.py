@@ -15,6 +15,8 @@ HEAVY = [
     "httpx",
     "ortools",
     "pandas",
+    "langchain_core",
+    "factorspec_integrations",
     "factorspec_server",
 ]
 BUDGET_S = 0.3

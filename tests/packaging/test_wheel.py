@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"factorspec_sdk", "factorspec_server"}
+PACKAGES = {"factorspec_sdk", "factorspec_server", "factorspec_integrations"}
 
 
 @pytest.fixture(scope="module")
