@@ -249,6 +249,11 @@ class Client:
             self._model = self._transport.model_name(timeout_s=self._timeout_s)
         return self._model
 
+    @property
+    def transport(self) -> Transport:
+        """What answers: a server over HTTP, or the engine in this process. It ends with this client."""
+        return self._transport
+
     def close(self) -> None:
         """Give up connections, or the engine in this process."""
         self._transport.close()

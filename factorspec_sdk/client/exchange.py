@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypedDict, TypeVar
+from typing import Generic, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
+from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer
+from factorspec_sdk.client.enforcement import confirm_record
 from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy, check_options
 from factorspec_sdk.client.prompting import Prompting, with_rules
 from factorspec_sdk.client.reading import problem_of, text_of, usage_of
@@ -170,10 +171,9 @@ class Exchange(Generic[T]):
             Incomplete: the record is not complete.
             RecordError: the record does not pass its model's validation.
         """
-        vendor = answer.get("factorspec")
         text, finish_reason = text_of(answer)
-        if not isinstance(vendor, dict) or not self.is_enforced(answer):
-            raise UnenforcedAnswer(_not_enforced(vendor), raw=answer)
+        confirm_record(answer, self.spec.hash)
+        vendor = cast(JsonObject, answer["factorspec"])
         if finish_reason != "stop":
             message = f"the answer ended ({finish_reason}) before the record was complete; allow more tokens"
             raise IncompleteAnswer(message, partial=text, raw=answer)
@@ -204,18 +204,6 @@ def _name(record: type[BaseModel]) -> str:
     """The model's name as OpenAI's API takes it: letters, digits, - and _, at most 64."""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in record.__name__)
     return name[:64]
-
-
-def _not_enforced(vendor: object) -> str:
-    if not isinstance(vendor, dict):
-        return (
-            "the server did not say that it enforces the relations, so the record may break them; "
-            "use a server with FactorSpec, such as `factorspec serve`"
-        )
-    return (
-        f"the server enforced another spec ({vendor.get('spec_hash')!r}); "
-        "do client and server have the same version of factorspec?"
-    )
 
 
 def _json_or_none(text: str) -> object:
