@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from factorspec_sdk.decoding.counted_rules import CountedRules, counted_rules
+from factorspec_sdk.decoding.free_numbers import FreeNumbers
 from factorspec_sdk.decoding.grammars import MAX_GRAMMAR_SIZE, GrammarRules, grammar_too_large
 from factorspec_sdk.decoding.hypotheses import NARROWED, Hypothesis, Opening
 from factorspec_sdk.decoding.json_bytes import TooManyBytes
@@ -213,7 +214,8 @@ class Holes:
             elif spec.kind == "string" and spec.schema is None:
                 known = StringRules.of(vocabulary, spec.min_length, spec.max_length)
             else:
-                known = _counted(spec, vocabulary) or grammar_rules(spec, vocabulary)
+                known = FreeNumbers.of(vocabulary, spec) or _counted(spec, vocabulary)
+                known = known or grammar_rules(spec, vocabulary)
             self._rules[hole] = known
         return known
 

@@ -1,9 +1,7 @@
 """Free numbers that every reader can read back: bounds on digits and exponents in XGrammar's rules.
 
-JSON allows ``5.6e920`` and integers of any length; Python reads the first as infinity and refuses the
-second beyond 4,300 digits. Free integers are therefore written with at most 19 digits, other free numbers
-with at most 17 before the point, 17 after it, and an exponent of at most two digits: all of them finite,
-whatever reads them.
+Inside larger grammars numbers have the bounds that ``free_numbers.py`` gives them alone, and for its reasons:
+all of them are finite, whatever reads them.
 """
 
 from __future__ import annotations

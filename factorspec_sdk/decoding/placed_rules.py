@@ -38,7 +38,6 @@ from factorspec_sdk.decoding.json_strings import (
     walk,
 )
 from factorspec_sdk.decoding.token_bytes import TokenBytes
-from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.program import HoleSpec
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_sdk.tokens.masks import Row
@@ -66,9 +65,6 @@ _FEW_WORDS = 64
 _SPECIAL = re.compile(rb'[\x00-\x1f"\\]')
 #: the characters that stand for themselves in any string
 _PLAIN_SPANS = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
-
-
-_FREE_NUMBERS: tuple[dict[str, JsonValue], ...] = ({"type": "integer"}, {"type": "number"})
 
 
 class PlacedState(GrammarState):
@@ -296,15 +292,13 @@ class PlacedRules(GrammarRules):
 
 
 def grammar_rules(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
-    """The rules of a hole. Cached by content; those of free numbers stay with the vocabulary.
+    """The rules of a hole. Cached by content.
 
     Raises:
         DocumentError: XGrammar refuses the schema.
         TooLarge: the grammar is larger than ``MAX_GRAMMAR_SIZE``.
         MissingExtra: XGrammar is not installed.
     """
-    if spec.kind == "json" and spec.grammar is None and spec.schema in _FREE_NUMBERS:
-        return _free_numbers(vocabulary, _FREE_NUMBERS.index(spec.schema))
     schema = json.dumps(spec.schema if spec.schema is not None else {})
     key = (spec.kind, schema, spec.min_length, spec.max_length, spec.grammar)
     memo = _rules(vocabulary)
@@ -330,12 +324,6 @@ def _make(spec: HoleSpec, vocabulary: Vocabulary) -> GrammarRules:
 @lru_cache(maxsize=8)
 def _rules(vocabulary: Vocabulary) -> Memo[tuple[object, ...], GrammarRules]:
     return Memo(max_entries=_MAX_RULES, max_bytes=_MAX_RULES_BYTES)
-
-
-@lru_cache(maxsize=16)
-def _free_numbers(vocabulary: Vocabulary, which: int) -> GrammarRules:
-    """The rules of all integers, or of all numbers: what no spec has a part in."""
-    return _make(HoleSpec("", "json", _FREE_NUMBERS[which]), vocabulary)
 
 
 #: (what a token holds before an ending, its id), by the first byte of that; nothing before it: ``_NOTHING``

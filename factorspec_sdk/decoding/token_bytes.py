@@ -51,6 +51,14 @@ class TokenBytes:
         """The bytes of an ordinary token; none of any other."""
         return self.vocabulary.token_bytes(token) if token in self.ids else b""
 
+    def spelling(self, data: bytes) -> Iterator[int]:
+        """The tokens with just these bytes: vocabularies with byte tokens may have two."""
+        for at in range(bisect_left(self.sorted_bytes, (data, -1)), len(self.sorted_bytes)):
+            found, token_id = self.sorted_bytes[at]
+            if found != data:
+                break
+            yield token_id
+
     def beginning_with(self, prefix: bytes) -> Sequence[tuple[bytes, int]]:
         """What tokens that begin with ``prefix`` hold behind it (not nothing), with their ids. Not kept."""
         found = []

@@ -12,6 +12,7 @@ all is forgotten: that costs making answers again, and needs no order of use. Wh
     StringRules (64): masks                 16 each       20 MiB in all
     PieceRules (32): going on, closing      512 each      4 MiB each
     TextRules: tokens that open a text      256 each      8 MiB each
+    FreeNumbers (2): endings, allowed       256, 4,096    4, 8 MiB each
     GrammarRules                            64            64 MiB with XGrammar's grammars
     PlacedRules: states, their steps        1,024, 131,072
     XGrammar's own cache                                  64 MiB

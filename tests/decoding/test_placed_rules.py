@@ -171,16 +171,3 @@ def test_what_cannot_be_read_goes_by_the_matcher_alone() -> None:
     bounded = HoleSpec("t", "string", {"pattern": "^a*$"}, 0, 5)
     assert not isinstance(grammar_rules(bounded, byte_vocabulary()), PlacedRules)
     assert isinstance(grammar_rules(SPECS["number"], byte_vocabulary()), PlacedRules)
-
-
-def test_rules_of_free_numbers_stay_however_many_others_come() -> None:
-    vocabulary = vocabulary_like("qwen")
-    kept = [grammar_rules(SPECS[name], vocabulary) for name in ("integer", "number")]
-    assert kept[0] is not kept[1]
-    for least in range(70):
-        grammar_rules(HoleSpec("t", "json", {"type": "array", "items": {}, "minItems": least}), vocabulary)
-    assert [
-        grammar_rules(HoleSpec("other", "json", SPECS[n].schema), vocabulary) for n in ("integer", "number")
-    ] == kept
-    bounded = HoleSpec("t", "json", {"type": "integer", "minimum": 3})
-    assert grammar_rules(bounded, vocabulary) not in kept
