@@ -84,6 +84,7 @@ class Decoder:
         self.program = program
         self.feasibility = feasibility
         self.vocabulary = vocabulary
+        self.row_shape = (vocabulary.row_words,)
         self.canonical = Canonical(vocabulary) if canonical is None else canonical
         self.layout = Layout(program, self.canonical)
         finalize(self, self.layout.forget)

@@ -59,6 +59,8 @@ class Automaton(NamedTuple):
 class FreeNumbers(TextRules):
     """The texts of all free numbers of a kind. A state is a number of the automaton's."""
 
+    few_states = True
+
     def __init__(self, vocabulary: Vocabulary, kind: NumberKind) -> None:
         """Use ``of``."""
         super().__init__(vocabulary)

@@ -83,10 +83,16 @@ class HoleStep(NamedTuple):
 
     def on(self, token: int) -> HoleStep | None:
         """The step after a token that lies wholly inside the text; itself where that changes nothing."""
-        after = None if self.prefix else self.place.rules.after(self.text, token)
+        place, prefix, text = self
+        after = None if prefix else place.rules.after(text, token)
         if after is None:
             return None
-        return self if after is self.text else HoleStep(self.place, b"", after)
+        if after is text:
+            return self
+        steps = place.steps
+        if steps is None:
+            return HoleStep(place, b"", after)
+        return steps.get(after) or steps.setdefault(after, HoleStep(place, b"", after))
 
     def advance(self, token: int) -> Iterator[Hypothesis | Opening]:
         """The text goes on, or it is closed."""

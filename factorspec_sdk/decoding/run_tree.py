@@ -14,8 +14,9 @@ Branches grow together again where records go on alike (``likeness.py``): a run 
 that is known, and one that ends alike has the same children. So behind what no relation reads the tree is no
 larger than the program.
 
-Within free text nothing is remembered, since texts differ. A token that closes a text leads to places of the
-program that do not depend on what the text says: the run behind it is remembered by those.
+Within free text nothing is remembered, since texts differ (but within numbers: those have few states). A
+token that closes a text leads to places of the program that do not depend on what the text says: the run
+behind it is remembered by those.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
 from factorspec_sdk.decoding.likeness import likeness, tokens_alike
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.runs import Run, run_from
+from factorspec_sdk.decoding.runs import Run, run_from, run_in_text
 
 KeyT = TypeVar("KeyT")
 # What a child takes beside the run that begins as it does: an entry, and tokens of its own.
@@ -52,6 +53,7 @@ class RunTree:
         self._root: Run | None = None
         self._beginning: dict[tuple[Hashable, ...], Run] = {}
         self._ending: dict[tuple[Hashable, ...], Run] = {}
+        self._texts: dict[HoleStep, Run] = {}
         self.num_bytes = 0
 
     def root(self) -> Run:
@@ -66,7 +68,7 @@ class RunTree:
         if known is not None:
             return known
         pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
-        if any(isinstance(hypothesis, HoleStep) and not hypothesis.prefix for hypothesis in run.after):
+        if any(map(_may_be_anything, run.after)):
             if not all(isinstance(item, Opening) for item in pending):
                 return run_from(self._opener, pending)
             return self._begun(pending)
@@ -75,6 +77,16 @@ class RunTree:
         known = self._keep(run.children, token, behind, _LINK_BYTES + _BYTES_OF_TOKEN * len(behind.tokens))
         if isinstance(only, NumberStep):
             self._link(run, tokens_alike(run.after, token, only), known)
+        return known
+
+    def in_text(self, step: HoleStep) -> Run:
+        """The empty run where a text stands; kept where texts have few states."""
+        if step.place.steps is None:
+            return run_in_text(step)
+        known = self._texts.get(step)
+        if known is None:
+            made = run_in_text(step)
+            known = self._keep(self._texts, step, made, made.num_bytes)
         return known
 
     def _behind_row(self, pending: list[Hypothesis | Opening]) -> Run:
@@ -128,4 +140,10 @@ class RunTree:
             self._root.children.clear()
         self._beginning.clear()
         self._ending.clear()
+        self._texts.clear()
         self.num_bytes = 0
+
+
+def _may_be_anything(hypothesis: Hypothesis) -> bool:
+    """True for a text of which nothing is remembered."""
+    return isinstance(hypothesis, HoleStep) and not hypothesis.prefix and hypothesis.place.steps is None

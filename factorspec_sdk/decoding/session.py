@@ -22,7 +22,6 @@ from functools import partial
 from itertools import takewhile
 from math import inf
 from operator import index
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Literal
 
 from factorspec_sdk.decoding.holes import HoleStep
@@ -32,6 +31,7 @@ from factorspec_sdk.decoding.plan import GuessPolicy, Plan, Shape
 from factorspec_sdk.decoding.planning import PlanSize, certain_plan, guessed_plan
 from factorspec_sdk.decoding.report import Report
 from factorspec_sdk.decoding.runs import Run, run_in_text
+from factorspec_sdk.decoding.token_ids import token_id
 from factorspec_sdk.decoding.trail import Trail
 from factorspec_sdk.errors import BudgetSpent
 from factorspec_sdk.graph.feasibility import UNBOUNDED
@@ -44,18 +44,6 @@ if TYPE_CHECKING:
 SessionState = Literal["open", "complete", "refused"]
 #: what a session does where a budget leaves out values: go on among the proven ones, or raise
 OnBudget = Literal["narrow", "abort"]
-
-
-#: tokens of text between two marks
-_TEXT_PER_MARK = 64
-
-
-def token_id(token: object) -> int:
-    """The token as an ``int``. Raises TypeError, naming it, where it is no integer."""
-    try:
-        return index(token)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"a token must be an integer, got {short_repr(token)}") from None
 
 
 class Session:
@@ -82,6 +70,8 @@ class Session:
         self.token_limit = token_limit
         self.on_budget = on_budget
         self._narrowing = narrowing
+        #: runs are those of the decoder's tree, whatever is written
+        self._is_plain = narrowing is None and on_budget == "narrow"
         self._tokens: list[int] = []
         self._trail = Trail()
         #: the run of the last mark; None where nobody has asked yet what follows the token written last,
@@ -142,7 +132,7 @@ class Session:
         """The tokens that may come next; none once the record is complete. Does not change the session."""
         if self._step is not None:
             return self._allowed_in_text(self._step)
-        run = self._current_run()
+        run = self._run or self._current_run()
         if self._offset < len(run.tokens):
             return Allowed.of((run.tokens[self._offset],))
         return run.allowed
@@ -163,7 +153,7 @@ class Session:
         Args:
             out: (row_words,) int32, CPU, of any stride; layout as in ``tokens/masks.py``.
             holds: what ``out`` holds, as the last call on it returned. Where that is still so, as in most of
-                a free text, nothing is written.
+                a free text, nothing is written; else what differs.
 
         Returns:
             The tokens that ``out`` holds now.
@@ -173,8 +163,8 @@ class Session:
         """
         allowed = self.allowed()
         if allowed is not holds:
-            check_rows(out, (self.decoder.vocabulary.row_words,))
-            allowed.write_row(out)
+            check_rows(out, self.decoder.row_shape)
+            allowed.write_row(out, holds)
         return allowed
 
     def plan(
@@ -200,7 +190,9 @@ class Session:
         if width is not None and width < 1:
             raise ValueError(f"a plan's width must be None or at least 1, got {width}")
         if guesses is None:
-            return self._certain_plan()
+            run = self._run
+            known = None if run is None or self._offset or self._step is not None else run.plan
+            return self._certain_plan() if known is None else known
         step = self._step
         trunk = (self._current_run(), self._offset) if step is None else (run_in_text(step), 0)
         run_after = partial(Session._run_after, self._aside())
@@ -217,6 +209,8 @@ class Session:
             TypeError: a token is no integer. Nothing is written then.
         """
         given = token_ids if isinstance(token_ids, tuple) else tuple(token_ids)
+        if not given or self._commit_known(given):
+            return len(given)
         written = 0
         try:
             while written < len(given) and not self._refused:
@@ -231,6 +225,31 @@ class Session:
             raise
         return written
 
+    def _commit_known(self, given: tuple[int, ...]) -> bool:
+        """Write a whole certain run as it was planned, or one token that was chosen after this run before, or
+        one of text.
+
+        That is what nearly every ``commit`` writes. False: nothing is written.
+        """
+        run, step = self._run, self._step
+        if run is None or self._refused:
+            return False
+        if step is not None:
+            return len(given) == 1 and type(given[0]) is int and self._take_text(step, given[0]) == 1
+        if given is run.tokens and not self._offset:
+            self._tokens += given
+            self._offset = len(given)
+            return True
+        if len(given) > 1 or self._offset < len(run.tokens) or not self._is_plain:
+            return False
+        token = given[0]
+        child = run.children.get(token) if type(token) is int else None
+        if child is None:
+            return False
+        self._tokens.append(token)
+        self._begin(child)
+        return True
+
     def rollback(self, num_tokens: int) -> None:
         """Take back the last ``num_tokens`` tokens, and a refusal."""
         if not 0 <= num_tokens <= len(self._tokens):
@@ -239,11 +258,11 @@ class Session:
         if not num_tokens:
             return
         keep = len(self._tokens) - num_tokens
-        mark = self._trail.back_to(keep)
-        again = tuple(self._tokens[mark.position : keep])
-        del self._tokens[mark.position :]
-        self._run, self._step, self._step_allowed = mark.run, mark.step, None
-        self._offset = 0 if mark.step is None else len(mark.run.tokens)
+        position, run, step = self._trail.back_to(keep)
+        again = tuple(self._tokens[position:keep])
+        del self._tokens[position:]
+        self._run, self._step, self._step_allowed = run, step, None
+        self._offset = 0 if step is None else len(run.tokens)
         written = self.commit(again)
         assert written == len(again), "what was allowed is allowed again"
 
@@ -291,7 +310,7 @@ class Session:
         run = self._run
         if run is None:
             last, runs = self._trail.last, self.decoder.runs
-            run = runs.root() if last is None else runs.after(last.run.shared or last.run, self._tokens[-1])
+            run = runs.root() if last is None else runs.after(last[1].shared or last[1], self._tokens[-1])
             run = self._own(run, self._tokens)
             self._begin(run)
         return run
@@ -338,12 +357,7 @@ class Session:
             return self._take_text(run.text, token)
         if token not in run.allowed:
             return 0
-        self._tokens.append(token)
-        child = run.children.get(token)
-        if child is None or self._narrowing is not None or self.on_budget == "abort":
-            self._run = None  # worked out when somebody asks
-        else:
-            self._begin(child)
+        self._choose(token)
         return 1
 
     def _take_text(self, step: HoleStep, token: int) -> int:
@@ -354,13 +368,11 @@ class Session:
         allowed = self._step_allowed
         if allowed is None or on is not step:
             allowed = on.allowed()
-        if allowed.count == 1 or not self._has_room(on):
+        if allowed.count == 1 or (self._narrowing is not None and not self._has_room(on)):
             return self._leave_text(step, token)
         self._step, self._step_allowed = on, allowed
         self._tokens.append(token)
-        last = self._trail.last
-        if last is not None and len(self._tokens) - last.position >= _TEXT_PER_MARK:
-            self._trail.add(len(self._tokens), last.run, on)
+        self._trail.go_on(len(self._tokens), on)
         return 1
 
     def _has_room(self, step: HoleStep) -> bool:
@@ -373,7 +385,15 @@ class Session:
         if token not in step.allowed():
             return 0
         if self._step is not None:
-            self._begin(run_in_text(step))
-        self._tokens.append(token)
-        self._run = None
+            self._begin(self.decoder.runs.in_text(step))
+        self._choose(token)
         return 1
+
+    def _choose(self, token: int) -> None:
+        """Write an allowed token behind the run."""
+        self._tokens.append(token)
+        child = None if self._run is None else self._run.children.get(token)
+        if child is None or not self._is_plain:
+            self._run = None  # worked out when somebody asks
+        else:
+            self._begin(child)

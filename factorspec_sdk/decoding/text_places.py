@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.text_rules import TextRules, TextState
 from factorspec_sdk.graph.feasibility import State
 from factorspec_sdk.tokens import Allowed
+
+if TYPE_CHECKING:
+    from factorspec_sdk.decoding.holes import HoleStep
 
 #: beginnings of what follows a text, each with the places that they lead to
 Endings = dict[bytes, list[Opening]]
@@ -37,6 +40,7 @@ class TextPlace(ABC):
         behind: the node behind the hole.
         brief: a memo of the token limit's: no completion behind any ending has more tokens, if its texts are
             as short as can be.
+        steps: the texts that stand here, by state, where there are few states; else None.
     """
 
     def __init__(self, find_endings: FindEndings, state: State, behind: int, rules: TextRules) -> None:
@@ -44,6 +48,7 @@ class TextPlace(ABC):
         self.state = state
         self.behind = behind
         self.brief: int | None = None
+        self.steps: dict[TextState, HoleStep] | None = {} if rules.few_states else None
         self._find_endings = find_endings
 
     @abstractmethod
@@ -74,6 +79,10 @@ class HolePlace(TextPlace):
     _endings: Endings | None = None
     _sorted: tuple[bytes, ...] | None = None
 
+    def __init__(self, find_endings: FindEndings, state: State, behind: int, rules: TextRules) -> None:
+        super().__init__(find_endings, state, behind, rules)
+        self._allowed: dict[TextState, Allowed] = {}
+
     @property
     def endings(self) -> Endings:
         """Beginnings of what follows, each with the places that they lead to."""
@@ -83,9 +92,14 @@ class HolePlace(TextPlace):
 
     def allowed(self, text: TextState) -> Allowed:
         """Tokens by which a text goes on, and ``closing_ids``."""
-        if self._sorted is None:
-            self._sorted = tuple(sorted(self.endings))
-        return self.rules.allowed(text, self._sorted)
+        known = self._allowed.get(text) if self.steps is not None else None
+        if known is None:
+            if self._sorted is None:
+                self._sorted = tuple(sorted(self.endings))
+            known = self.rules.allowed(text, self._sorted)
+            if self.steps is not None:
+                self._allowed[text] = known
+        return known
 
     def closing_ids(self, text: TextState) -> Sequence[int]:
         """Tokens that hold the rest of a text and an ending."""

@@ -24,7 +24,12 @@ class TextRules(ABC):
 
     No token may both lie wholly inside a text and close it: strings end at a quote, and behind a whole JSON
     value at most a number goes on, but never by what may follow a value.
+
+    Attributes:
+        few_states: there are so few states, small integers, that each place may keep something for each.
     """
+
+    few_states = False
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokens = TokenBytes.of(vocabulary)

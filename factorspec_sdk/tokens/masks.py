@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 Row = NDArray[np.int32]
 Ids = NDArray[np.int32]
 
+_INT32 = np.dtype(np.int32)
 _WORD_BITS = 32
 _SIGN = 1 << 31
 # So many words are written one by one faster than by an array of them.
@@ -76,12 +77,16 @@ class Allowed:
                 self._ids = unpack_row(self._row)
         return self._ids
 
-    def write_row(self, out: Row) -> None:
-        """Overwrite ``out``, (row_words,) int32, with the packed row. Allocates nothing once warm."""
+    def write_row(self, out: Row, holds: Allowed | None = None) -> None:
+        """Overwrite ``out``, (row_words,) int32, with the packed row. Allocates nothing once warm.
+
+        ``holds``: what ``out`` holds, if that is known: of short lists only their words are written.
+        """
         if self._row is not None:
             out[:] = self._row
             return
-        out.fill(0)
+        if holds is None or not holds.take_out(out):
+            out.fill(0)
         if self._many is not None:
             positions, values = self._many
             out[positions] = values
@@ -94,6 +99,15 @@ class Allowed:
                 self._many = positions, values.astype(np.int32)
         for word, bits in self._words:
             out[word] = bits
+
+    def take_out(self, out: Row) -> bool:
+        """Clear a row that holds just these tokens; False, and nothing is done, unless that is quick."""
+        words = self._words
+        if words is None or self._many is not None:
+            return False
+        for word, _ in words:
+            out[word] = 0
+        return True
 
     def __contains__(self, token_id: object) -> bool:
         if not isinstance(token_id, int | np.integer):
@@ -134,7 +148,7 @@ def pack_ids(token_ids: Iterable[int], row_words: int) -> Row:
 
 def check_rows(out: Row, shape: tuple[int, ...]) -> None:
     """Raise ``ValueError`` unless ``out`` may take packed rows: int32, of this shape, any strides."""
-    if out.shape != shape or out.dtype != np.int32:
+    if out.shape != shape or out.dtype != _INT32:
         raise ValueError(
             f"packed rows need int32 of shape {shape}, got {out.dtype} of shape {tuple(out.shape)}"
         )

@@ -38,6 +38,8 @@ DOCUMENTS: dict[str, Json] = {
     "format": record({"type": "string", "format": "date"}),
     "date-time": record({"type": "string", "format": "date-time"}),
     "ipv4": record({"type": "string", "format": "ipv4"}),
+    "integer": record({"type": "integer"}),
+    "number": record({"type": "number"}),
     "object": record({"type": "object", "additionalProperties": True}),
     "list": record({"type": "array", "items": {"type": "object", "properties": {"s": {"type": "string"}}}}),
     "union": record({"anyOf": [{"type": "string"}, {"type": "number"}]}),

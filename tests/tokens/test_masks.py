@@ -42,5 +42,16 @@ def test_a_row_is_written_into_a_slice_of_a_batch() -> None:
     assert not batch[2].any()
 
 
+def test_a_row_is_written_over_one_that_is_held() -> None:
+    source, words = np.random.default_rng(3), 40
+    lists = [source.choice(32 * words, size, replace=False).tolist() for size in (0, 1, 3, 5, 60, 900)]
+    found = [Allowed.of(ids) for ids in lists] + [Allowed.from_row(pack_ids(ids, words)) for ids in lists]
+    out, holds = np.full(words, -1, dtype=np.int32), None
+    for at in source.integers(len(found), size=200).tolist():
+        found[at].write_row(out, holds)
+        holds = found[at]
+        assert np.array_equal(out, pack_ids(holds, words))
+
+
 def test_ids_in_any_order_and_twice() -> None:
     assert Allowed.of([5, 1, 5]).ids().tolist() == [1, 5]
