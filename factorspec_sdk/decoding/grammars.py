@@ -10,9 +10,10 @@ way to finish is looked for greedily: near the token limit only tokens are kept 
 further away (``_MARGIN``) it is taken for granted that a token adds no more than that to the shortest way.
 ``placed_rules.py`` does better where it can read the grammar.
 
-XGrammar makes the masks of a place in a grammar when one is first asked for, and keeps them with the grammar
-(its dynamic compilation, which is safe for threads): thousands of places are compiled in milliseconds. The
-time to compile goes by the size of the grammar's text, which is bounded (``MAX_GRAMMAR_SIZE``).
+XGrammar makes the masks of a place in a grammar when one is first asked for, and keeps them with the
+grammar (its dynamic compilation, which is safe for threads): thousands of places are compiled in
+milliseconds. Releases before 0.2.6, one of which SGLang pins, make all of them at once. The time to compile
+goes by the size of the grammar's text, which is bounded (``MAX_GRAMMAR_SIZE``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -267,11 +269,11 @@ def grammar_text(spec: HoleSpec) -> str:
     schema = {"type": "string", **schema} if spec.kind == "string" else schema
     try:
         return _grammar_of_schema(schema, spec.path)
-    except RuntimeError as error:
+    except (RuntimeError, UnicodeDecodeError) as error:  # the second: a message of its own that it garbles
         raise _refused(spec, error) from error
 
 
-def _refused(spec: HoleSpec, error: RuntimeError) -> DocumentError:
+def _refused(spec: HoleSpec, error: Exception) -> DocumentError:
     problem = Problem(spec.path, str(error), shown(spec.schema or {}))
     return DocumentError("a schema cannot be enforced", [problem])
 
@@ -290,6 +292,9 @@ def _compiler(vocabulary: Vocabulary) -> xgrammar.GrammarCompiler:
         vocab_size=vocabulary.logit_width,
         stop_token_ids=list(vocabulary.end_ids),
     )
+    if "enable_dynamic_compilation" not in signature(xgrammar.GrammarCompiler).parameters:
+        # what these keep they read again as they print it, and there "\\xe912" is one character
+        return xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
     return xgrammar.GrammarCompiler(
         info, max_threads=1, cache_limit_bytes=_MAX_LIBRARY_BYTES, enable_dynamic_compilation=True
     )

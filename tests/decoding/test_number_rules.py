@@ -52,3 +52,22 @@ def test_ordinary_numbers_are_reachable(digits: str) -> None:
 def test_unknown_number_rules_are_not_passed_over() -> None:
     assert with_bounded_numbers('root ::= basic_integer\nbasic_integer ::= ("1")') is None
     assert with_bounded_numbers('root ::= ("a")') == 'root ::= ("a")'
+
+
+def test_numbers_of_older_releases_are_bounded_too() -> None:
+    rules = {
+        "basic_integer": '(("0") | (basic_integer_1 [1-9] [0-9]*))',
+        "basic_number": "((basic_number_1 basic_number_7 basic_number_3 basic_number_6))",
+        "basic_number_2": "(([0-9] basic_number_2) | ([0-9]))",
+        "basic_number_3": '("" | ("." basic_number_2))',
+        "basic_number_5": "(([0-9] basic_number_5) | ([0-9]))",
+        "basic_number_6": '("" | ([eE] basic_number_4 basic_number_5))',
+        "basic_number_7": '(("0") | ([1-9] [0-9]*))',
+    }
+    grammar = "\n".join(f"{name} ::= {body}" for name, body in rules.items())
+    bounded = with_bounded_numbers(grammar)
+    assert bounded is not None
+    assert 'basic_number_3 ::= ("" | ("." [0-9]{1,17}))' in bounded
+    assert 'basic_number_6 ::= ("" | ([eE] basic_number_4 [0-9]{1,2}))' in bounded
+    assert 'basic_number_7 ::= (("0") | ([1-9] [0-9]{0,16}))' in bounded
+    assert with_bounded_numbers(grammar.replace("[eE] basic", "[e] basic")) is None
