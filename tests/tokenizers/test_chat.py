@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.engines import chat_vocabulary
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.http import served_model
 from tests.tokenizers.real import REAL, missing
@@ -53,7 +54,7 @@ def test_prompt_and_record_are_the_tokenizers_own_tokens(
     reason = missing(name)
     if reason is not None:
         pytest.skip(reason)
-    monkeypatch.setattr(served_model, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(chat_vocabulary, "cache_dir", lambda: tmp_path)
     chat = chat_of(name)
 
     model = SimpleNamespace(name=name, chat=chat, logit_width=REAL[name].logit_width)

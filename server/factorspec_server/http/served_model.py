@@ -15,7 +15,7 @@ from factorspec_server.drafting import (
     StepCost,
     drafting_policy,
 )
-from factorspec_server.engines.cache_dir import cache_dir
+from factorspec_server.engines.chat_vocabulary import chat_vocabulary
 from factorspec_server.engines.runner import PREFIX_BYTES
 from factorspec_server.engines.scheduler import EngineThread
 from factorspec_server.engines.step_costs import measure_costs, split_tokens, step_tokens
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from factorspec_server.engines.torch_model import TorchModel
 
 
-_ANSWER = '{"a": 1}'
 _BY_COST = ("auto", "branches", "text", "tree")
 
 
@@ -129,23 +128,9 @@ class ServedModel:
 
 
 def vocabulary_of(model: TorchModel) -> Vocabulary:
-    """The vocabulary of a model; whether records have a leading mark is read off its chat template.
+    """The vocabulary of a model.
 
     Raises:
         EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
     """
-    vocabulary = _vocabulary(model, None)
-    if vocabulary.lead and model.chat.answer_ids(_ANSWER) == vocabulary.encode_inside(_ANSWER):
-        vocabulary = _vocabulary(model, leading_mark=False)
-    return vocabulary
-
-
-def _vocabulary(model: TorchModel, leading_mark: bool | None) -> Vocabulary:
-    return Vocabulary.from_tokenizer(
-        model.chat.backend,
-        model.logit_width,
-        model.chat.end_ids,
-        name=model.name,
-        leading_mark=leading_mark,
-        cache=cache_dir() / "vocabularies",
-    )
+    return chat_vocabulary(model.chat, model.logit_width, name=model.name)

@@ -10,6 +10,7 @@ from factorspec_sdk.testing import sentencepiece_like_tokenizer, vocabulary_like
 from factorspec_sdk.testing.tokenizers import END
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_sdk.tokens.families import GPT2
+from factorspec_server.engines import chat_vocabulary
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.http import served_model
 
@@ -55,7 +56,7 @@ def chat_of(template: str | None) -> ChatTokenizer:
 def test_records_begin_as_the_template_lets_answers_begin(
     template: str | None, lead: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_model, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(chat_vocabulary, "cache_dir", lambda: tmp_path)
 
     class Model:
         name, logit_width, chat = "double", vocabulary_like("sentencepiece").logit_width, chat_of(template)

@@ -1,0 +1,21 @@
+"""The plugin for SGLang: records whose relations hold, from the server that people deploy.
+
+Installed beside SGLang (``pip install factorspec``), it is found through two entry points:
+``plugin.register`` (``sglang.srt.plugins``) and, for machines without CUDA, ``platform.activate``
+(``sglang.srt.platforms``). Without SGLang nothing of it runs.
+
+::
+
+    HTTP process                                     scheduler process
+    ───────────────────────────────                  ──────────────────────────────────────────────
+    answers.py   reads requests with relations,      backend.py           grammar backend `factorspec`
+                 puts their options into the      ─► envelope.py          schema text and its options
+                 schema, echoes the spec's hash      relations.py         document ─► compiled spec
+    reports.py   counts of finished records       ◄─ session_grammar.py   one record: session, mask rows
+
+``compat.py`` is the only file that knows versions and private places of SGLang.
+
+The seam for speculative workers is ``session_grammar.SessionGrammar``: ``session_grammar_of(req.grammar)``
+is the grammar of a request that writes a record now; ``grammar.session`` is its session,
+``grammar.plan(width)`` what to run next, ``grammar.end_id`` the token that follows a complete record.
+"""

@@ -1,0 +1,117 @@
+"""The grammar backend ``factorspec``: relations by sessions, all other grammars by XGrammar as ever.
+
+Specs are compiled on two threads of the scheduler's process, never on its main one. SGLang keeps each grammar
+that it has seen, without end; those of relations are kept here instead, within budgets (``Compiler``), and
+sessions are opened for each request, since its options stand in the key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+from factorspec_sdk.errors import FactorspecError
+from factorspec_server.settings import Budgets
+from factorspec_server.sglang import compat
+from factorspec_server.sglang.envelope import may_ask_for_relations, open_envelope
+from factorspec_server.sglang.refusals import refusal_text
+from factorspec_server.sglang.relations import Relations
+from factorspec_server.sglang.session_grammar import Ended, SessionGrammar
+
+_logger = logging.getLogger(__name__)
+
+
+def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
+    """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
+    relations = Relations(tokenizer, vocab_size, eos_token_ids or ())
+    any_whitespace = not server_args.constrained_json_disable_any_whitespace
+    backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations)
+    if not server_args.reasoning_parser:
+        return backend
+    parser = compat.ReasoningParser(
+        model_type=server_args.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer
+    )
+    return ThinkingBackend(
+        backend, parser, tokenizer, enable_strict_thinking=server_args.enable_strict_thinking
+    )
+
+
+class _BoundedCache(compat.BaseGrammarBackend):
+    """Grammars that may be of relations are made anew each time; the specs behind them are kept."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        workers = Budgets().compile_workers
+        self._compiling = ThreadPoolExecutor(workers, thread_name_prefix="factorspec-compile")
+
+    def get_cached_or_future_value(
+        self, key: tuple[str, str], require_reasoning: bool
+    ) -> tuple[Any | Future[Any], bool]:
+        """A grammar, or the promise of one."""
+        if not _is_of_relations(key):
+            found: tuple[Any | Future[Any], bool] = super().get_cached_or_future_value(key, require_reasoning)
+            return found
+        return self._compiling.submit(self._init_value_dispatch, key, require_reasoning), False
+
+    def set_cache(self, key: tuple[str, str], value: Any) -> None:
+        """Keep a grammar for requests to come."""
+        if not _is_of_relations(key):
+            super().set_cache(key, value)
+
+
+class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
+    """The backend of one scheduler."""
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        vocab_size: int,
+        eos_token_ids: set[int] | None,
+        any_whitespace: bool,
+        relations: Relations,
+        ended: Callable[[Ended], None] | None = None,
+    ) -> None:
+        super().__init__(
+            tokenizer,
+            vocab_size=vocab_size,
+            model_eos_token_ids=sorted(eos_token_ids) if eos_token_ids else None,
+            any_whitespace=any_whitespace,
+        )
+        self._relations = relations
+        self._ended = ended
+
+    def dispatch_json(self, key_string: str) -> Any:
+        """The grammar of a JSON Schema."""
+        try:
+            envelope = open_envelope(key_string)
+            if envelope is None:
+                return super().dispatch_json(key_string)
+            opened = self._relations.open(envelope)
+        except FactorspecError as error:
+            _logger.info("a document is refused: %s", error)
+            return compat.InvalidGrammarObject(refusal_text(error))
+        grammar = _grammar_type()(
+            opened.session,
+            self._relations.end_ids[0],
+            request_id=envelope.options.id,
+            ended=self._ended,
+        )
+        grammar.grammar_stats = compat.GrammarStats(dispatch_type="json", is_cache_hit=opened.was_cached)
+        return grammar
+
+
+class ThinkingBackend(_BoundedCache, compat.ReasonerGrammarBackend):
+    """SGLang's own wrapper: grammars wait until the model has thought."""
+
+
+@cache
+def _grammar_type() -> type[SessionGrammar]:
+    """``SessionGrammar`` with what else SGLang expects of its grammar objects."""
+    return type("FactorspecGrammar", (SessionGrammar, compat.BaseGrammarObject), {})
+
+
+def _is_of_relations(key: tuple[str, str]) -> bool:
+    return key[0] == "json" and may_ask_for_relations(key[1])

@@ -1,0 +1,81 @@
+"""All that is known here of SGLang's versions and private places.
+
+Names of SGLang are taken from this module (``compat.HookRegistry``), which imports them when they are first
+asked for: importing it imports nothing of SGLang.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from factorspec_sdk.errors import EngineError, MissingExtra, Problem
+
+TESTED = ("0.5.16",)
+"""Releases that the tests ran with."""
+
+INSTALL = f"pip install sglang=={TESTED[-1]}"
+
+BACKEND_NAME = "factorspec"
+"""Of the grammar backend: ``--grammar-backend factorspec``."""
+
+_MODULES = {
+    "BaseGrammarBackend": "sglang.srt.constrained.base_grammar_backend",
+    "BaseGrammarObject": "sglang.srt.constrained.base_grammar_backend",
+    "GrammarStats": "sglang.srt.constrained.base_grammar_backend",
+    "InvalidGrammarObject": "sglang.srt.constrained.base_grammar_backend",
+    "register_grammar_backend": "sglang.srt.constrained.base_grammar_backend",
+    "XGrammarGrammarBackend": "sglang.srt.constrained.xgrammar_backend",
+    "ReasonerGrammarBackend": "sglang.srt.constrained.reasoner_grammar_backend",
+    "ReasoningParser": "sglang.srt.parser.reasoning_parser",
+    "HookRegistry": "sglang.srt.plugins.hook_registry",
+    "HookType": "sglang.srt.plugins.hook_registry",
+    "KVWriteLoc": "sglang.srt.mem_cache.memory_pool",
+    "apply_token_bitmask_inplace_triton": "sglang.kernels.ops.grammar.bitmask_ops",
+    "is_cpu": "sglang.srt.utils",
+}
+
+XGRAMMAR_MASK = "sglang.srt.constrained.xgrammar_backend.XGrammarGrammar.apply_vocab_mask"
+"""Raises for tensors on a CPU."""
+NATIVE_ATTENTION = "sglang.srt.layers.attention.torch_native_backend.TorchNativeAttnBackend.forward_extend"
+"""Knows no verification of drafts."""
+
+
+def __getattr__(name: str) -> Any:
+    """A name of SGLang's."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def installed_version() -> str | None:
+    """The installed release of SGLang."""
+    try:
+        return version("sglang")
+    except PackageNotFoundError:
+        return None
+
+
+def check_version() -> str:
+    """The installed release, if it is one that is known here.
+
+    Raises:
+        MissingExtra: SGLang is not installed.
+        EngineError: it is a release that nobody has tried.
+    """
+    found = installed_version()
+    if found is None:
+        raise MissingExtra(f"sglang is not installed; run: {INSTALL}")
+    if found not in TESTED:
+        problem = Problem("sglang", f"tested is {', '.join(TESTED)}", repr(found), f"run: {INSTALL}")
+        raise EngineError("this release of SGLang is not supported", [problem])
+    return found
+
+
+def add_backend(factory: Any) -> None:
+    """Register the grammar backend and let ``--grammar-backend`` take its name. Idempotent."""
+    arguments = import_module("sglang.srt.server_args")
+    __getattr__("register_grammar_backend")(BACKEND_NAME, factory)
+    if BACKEND_NAME not in arguments.GRAMMAR_BACKEND_CHOICES:
+        arguments.add_grammar_backend_choices([BACKEND_NAME])

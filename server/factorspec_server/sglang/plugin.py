@@ -1,0 +1,46 @@
+"""Entry point of the group ``sglang.srt.plugins``: registers what SGLang asks for by name.
+
+SGLang calls ``register`` in its main process and in each scheduler. It imports nothing that the process does
+not import anyway, and a server that does not name the grammar backend never meets the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from factorspec_sdk.errors import EngineError
+from factorspec_server.sglang import compat
+
+_logger = logging.getLogger(__name__)
+
+
+def register() -> None:
+    """Register what SGLang lacks. Does nothing a second time, or beside a release not known here.
+
+    Errors are logged: SGLang goes on without a plugin that fails.
+    """
+    try:
+        compat.check_version()
+    except EngineError as error:
+        _logger.error("factorspec is not available: %s", error)
+        return
+    compat.add_backend(_make_backend)
+    if compat.is_cpu():
+        _fill_gaps_on_cpu()
+
+
+def _make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Any:
+    from factorspec_server.sglang.backend import make_backend
+
+    return make_backend(server_args, tokenizer, vocab_size, eos_token_ids)
+
+
+def _fill_gaps_on_cpu() -> None:
+    from factorspec_server.sglang.cpu_attention import forward_extend
+    from factorspec_server.sglang.cpu_masks import apply_vocab_mask
+
+    registry, around = compat.HookRegistry, compat.HookType.AROUND
+    for place, hook in ((compat.XGRAMMAR_MASK, apply_vocab_mask), (compat.NATIVE_ATTENTION, forward_extend)):
+        if not any(known is hook for _, known, _ in registry._hooks.get(place, ())):  # noqa: SLF001
+            registry.register(place, hook, around)

@@ -1,0 +1,42 @@
+"""Refusals on their way from the scheduler to the client: SGLang passes on one text.
+
+It is a sentence for people, and behind a mark the body of the answer as the embedded engine would give it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from factorspec_sdk.errors import FactorspecError, JsonValue
+from factorspec_server.http.error_body import error_body, status_of
+
+_MARK = "\nfactorspec: "
+
+
+def refusal_text(error: FactorspecError) -> str:
+    """The text for an error; places in the document are JSON pointers into it."""
+    body = {"status": status_of(error), **error_body(error)}
+    return f"{error} [{error.code}]{_MARK}{json.dumps(body)}"
+
+
+def read_refusal(text: str, schema_pointer: str) -> tuple[int, dict[str, JsonValue]] | None:
+    """Status and body of the answer that a text stands for; None if it is not one of ours.
+
+    Args:
+        text: what SGLang says, with words of its own before it.
+        schema_pointer: where the document stands in the request; put before places in it.
+    """
+    _, mark, told = text.partition(_MARK)
+    if not mark:
+        return None
+    try:
+        body, _ = json.JSONDecoder().raw_decode(told)
+        status, error = body.pop("status"), body["error"]
+        for problem in error["problems"]:
+            place = problem["place"]
+            is_pointer = place == "" or place.startswith("/")
+            problem["param"] = schema_pointer + place if is_pointer else schema_pointer
+        error["param"] = next((each["param"] for each in error["problems"]), schema_pointer)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return status, body

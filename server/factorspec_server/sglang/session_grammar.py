@@ -1,0 +1,189 @@
+"""One record as SGLang's scheduler sees it: a grammar object that is a session.
+
+The scheduler asks for mask rows, tells which tokens were taken, takes some back when drafts are looked at,
+and ends a request when the grammar is terminated. A record is complete before that: SGLang cuts the token
+that terminates a grammar off the answer, so an end token follows, as behind any other answer::
+
+    {"city": "Rome"}            <|im_end|>
+    session: open ─► complete ─► terminated
+
+Speculative workers ask the same object (``session_grammar_of``): ``plan`` tells what is certain and what
+may be guessed; behind a complete record ``end_id`` is certain. They tell what stands by ``accept_token``,
+or leave that to the scheduler, which does it for every token of a step's result.
+
+A session that fails (a budget ended and the request asked to abort, or a defect) must not end the
+scheduler, nor the other requests: from then on only the end token is allowed, and refused when it comes, by
+which SGLang aborts this request alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from factorspec_sdk.decoding import GuessPolicy, Plan, Session, Shape
+from factorspec_sdk.errors import FactorspecError
+from factorspec_server.sglang.cpu_masks import mask_logits
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one record ended.
+
+    Attributes:
+        request_id: see ``RequestOptions``.
+        grammar: of the record; nobody uses it any more.
+        error: why the record was given up.
+    """
+
+    request_id: str
+    grammar: SessionGrammar
+    error: FactorspecError | None = None
+
+
+class SessionGrammar:
+    """A grammar object of SGLang's that writes one record. Used by the scheduler's main thread alone.
+
+    Attributes:
+        session: of the record; shared with nobody.
+        end_id: the token that follows a complete record.
+        grammar_stats: SGLang's own counts.
+    """
+
+    grammar_stats: Any
+    current_token: int | None
+
+    def __init__(
+        self,
+        session: Session,
+        end_id: int,
+        *,
+        request_id: str | None = None,
+        ended: Callable[[Ended], None] | None = None,
+    ) -> None:
+        """``request_id``, ``ended``: whom to tell how the record ended, and under which name."""
+        super().__init__()
+        self.session = session
+        self.end_id = end_id
+        self._request_id = request_id
+        self._tell = ended
+        self._has_ended = False
+        self._finished = False
+        self._error: FactorspecError | None = None
+
+    @property
+    def error(self) -> FactorspecError | None:
+        """Why the record was given up."""
+        return self._error
+
+    @property
+    def finished(self) -> bool:
+        """The request is finished, as SGLang says behind each step and before it answers."""
+        return self._finished
+
+    @finished.setter
+    def finished(self, finished: bool) -> None:
+        is_news = finished and not self._finished
+        self._finished = finished
+        if is_news and self._tell is not None and self._request_id is not None:
+            self._tell(Ended(self._request_id, self, self._error))
+
+    @property
+    def is_complete(self) -> bool:
+        """The record is complete: the end token comes next, or has come."""
+        return self._has_ended or (self._error is None and self.session.state == "complete")
+
+    def plan(
+        self, width: int | None = None, guesses: GuessPolicy | None = None, shape: Shape | None = None
+    ) -> Plan:
+        """``Session.plan``. Raises FactorspecError as sessions do; ask ``fill_vocab_mask`` then."""
+        return self.session.plan(width, guesses, shape)
+
+    def accept_token(self, token: int) -> None:
+        """Write a token.
+
+        Raises:
+            ValueError: it is not allowed, or the record was given up; SGLang aborts the request.
+        """
+        self.current_token = token
+        if self._has_ended:
+            return
+        if self._error is not None:
+            raise ValueError(f"the record was given up: {self._error}")
+        if self.session.state == "complete":
+            if token != self.end_id:
+                raise ValueError(f"the record is complete, token {token} does not belong to it")
+            self._has_ended = True
+        elif self.session.commit((token,)) != 1:
+            raise ValueError(f"token {token} is not allowed after {self.session.text!r}")
+
+    def rollback(self, k: int) -> None:
+        """Take back the last ``k`` tokens, the end token included."""
+        if k and self._has_ended:
+            self._has_ended = False
+            k -= 1
+        self.session.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """The end token has come."""
+        return self._has_ended
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: object) -> torch.Tensor:
+        """Rows for a batch in which all tokens are allowed: (batch, row_words) int32, CPU."""
+        import xgrammar
+
+        rows: torch.Tensor = xgrammar.allocate_token_bitmask(batch_size, vocab_size)
+        return rows
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        """Write the tokens that may come next into row ``idx``; never none."""
+        row: np.ndarray[tuple[int], np.dtype[np.int32]] = vocab_mask[idx].numpy()
+        if self._error is None and not self._has_ended:
+            try:
+                if self.session.state != "complete" and self.session.fill_row(row).count:
+                    return
+            except FactorspecError as error:
+                self._error = error
+            except Exception as error:  # one request's session must not end the scheduler
+                _logger.exception("a session failed")
+                self._error = FactorspecError(f"the session failed: {error!r}")
+        row.fill(0)
+        row.view(np.uint32)[self.end_id >> 5] = 1 << (self.end_id & 31)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """The rows on a device."""
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Rule out what the rows do not allow, in place."""
+        mask_logits(logits, vocab_mask)
+
+    def copy(self) -> Self:
+        """An independent grammar in the same state."""
+        twin = copy(self)
+        twin.session = self.session.copy()
+        if self.grammar_stats is not None:
+            twin.grammar_stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
+        return twin
+
+
+def session_grammar_of(grammar: object) -> SessionGrammar | None:
+    """The grammar that writes a request's record now.
+
+    None for requests without relations, and while a model thinks before it answers.
+    """
+    inner = getattr(grammar, "grammar", None)  # of the wrapper for thinking models
+    if inner is None:
+        return grammar if isinstance(grammar, SessionGrammar) else None
+    is_writing = getattr(grammar, "tokens_after_end", -1) >= 0
+    return inner if is_writing and isinstance(inner, SessionGrammar) else None

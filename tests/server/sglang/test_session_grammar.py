@@ -1,0 +1,150 @@
+"""A session as SGLang's scheduler drives it: rows, accepted tokens, drafts that are taken back, the end."""
+
+from __future__ import annotations
+
+import json
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from factorspec_sdk.decoding import Decoder, Session
+from factorspec_sdk.errors import BudgetSpent
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.testing import vocabulary_like
+from factorspec_sdk.tokens import Canonical, unpack_row
+from factorspec_sdk.wire import parse_document
+from factorspec_server.sglang.session_grammar import Ended, SessionGrammar, session_grammar_of
+from tests.server.http.serving import TRIP
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Decoder:
+    canonical = Canonical(vocabulary_like("smollm2"))
+    compiled = compile_spec(parse_document(TRIP))
+    return Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+
+
+def end_of(decoder: Decoder) -> int:
+    return decoder.vocabulary.end_ids[0]
+
+
+def grammar_of(decoder: Decoder, told: list[Ended] | None = None) -> SessionGrammar:
+    ended = None if told is None else told.append
+    return _WithStats(decoder.session(60), end_of(decoder), request_id="r", ended=ended)
+
+
+class _WithStats(SessionGrammar):
+    grammar_stats = None
+
+
+def row_of(grammar: SessionGrammar, decoder: Decoder) -> list[int]:
+    rows = grammar.allocate_vocab_mask(decoder.vocabulary.logit_width, 3, "cpu")
+    assert (rows == -1).all()
+    grammar.fill_vocab_mask(rows, 1)
+    assert (rows[0] == -1).all()
+    assert (rows[2] == -1).all()
+    return list(map(int, unpack_row(rows[1].numpy())))
+
+
+def test_rows_are_those_of_the_session_and_an_end_token_follows(decoder: Decoder) -> None:
+    source = random.Random(1)
+    for _ in range(20):
+        told: list[Ended] = []
+        grammar, reference = grammar_of(decoder, told), decoder.session(60)
+        while reference.state == "open":
+            allowed = row_of(grammar, decoder)
+            assert allowed == list(reference.allowed())
+            token = source.choice(allowed)
+            grammar.accept_token(token)
+            reference.commit([token])
+            assert not grammar.is_terminated()
+        assert row_of(grammar, decoder) == [end_of(decoder)]
+        assert grammar.is_complete
+        assert told == []
+        grammar.accept_token(end_of(decoder))
+        assert grammar.is_terminated()
+        assert told == []  # a draft may still be taken back
+        grammar.finished = True
+        grammar.finished = True
+        assert [(each.request_id, each.error) for each in told] == [("r", None)]
+        record = json.loads(told[0].grammar.session.text)
+        assert record["first"] != record["second"]
+
+
+def test_drafts_that_are_taken_back_leave_no_trace(decoder: Decoder) -> None:
+    source = random.Random(2)
+    grammar = grammar_of(decoder)
+    while not grammar.is_terminated():
+        before = row_of(grammar, decoder)
+        drafted = 0
+        while drafted < source.randrange(6) and not grammar.is_terminated():
+            grammar.accept_token(source.choice(row_of(grammar, decoder)))
+            drafted += 1
+        grammar.rollback(drafted)
+        assert row_of(grammar, decoder) == before
+        grammar.accept_token(source.choice(before))
+
+
+def test_copies_are_apart(decoder: Decoder) -> None:
+    grammar = grammar_of(decoder)
+    twin = grammar.copy()
+    for _ in range(5):
+        grammar.accept_token(row_of(grammar, decoder)[0])
+    assert twin.session.num_tokens == 0
+    assert row_of(twin, decoder) == row_of(grammar_of(decoder), decoder)
+
+
+def test_tokens_that_are_not_allowed_abort_the_request(decoder: Decoder) -> None:
+    grammar = grammar_of(decoder)
+    with pytest.raises(ValueError, match="is not allowed after ''"):
+        grammar.accept_token(end_of(decoder))
+
+
+class _Spent(Session):
+    """A session whose budget ends behind its third token."""
+
+    def fill_row(self, out: Any, holds: Any = None) -> Any:
+        if self.num_tokens >= 3:
+            raise BudgetSpent("the budget ended", partial=self.text)
+        return super().fill_row(out, holds)
+
+
+class _Broken(_Spent):
+    def fill_row(self, out: Any, holds: Any = None) -> Any:
+        raise KeyError("a defect")
+
+
+@pytest.mark.parametrize(("kind", "told_as"), [(_Spent, "the budget ended"), (_Broken, "the session failed")])
+def test_a_session_that_fails_ends_its_own_request_alone(decoder: Decoder, kind: Any, told_as: str) -> None:
+    told: list[Ended] = []
+    grammar = _WithStats(kind(decoder, None, None), end_of(decoder), request_id="r", ended=told.append)
+    while row_of(grammar, decoder) != [end_of(decoder)]:
+        grammar.accept_token(row_of(grammar, decoder)[0])
+    with pytest.raises(ValueError, match="given up"):
+        grammar.accept_token(end_of(decoder))
+    grammar.finished = True
+    assert told_as in str(told[0].error)
+
+
+def test_rows_are_applied_to_logits(decoder: Decoder) -> None:
+    grammar = grammar_of(decoder)
+    width = decoder.vocabulary.logit_width
+    rows = grammar.allocate_vocab_mask(width, 1, "cpu")
+    grammar.fill_vocab_mask(rows, 0)
+    logits = torch.zeros(1, width)
+    grammar.apply_vocab_mask(logits, grammar.move_vocab_mask(rows, "cpu"))
+    kept = np.flatnonzero(np.isfinite(logits[0].numpy()))
+    assert list(kept) == row_of(grammar, decoder)
+
+
+def test_the_grammar_behind_a_request_is_found_once_the_model_has_thought(decoder: Decoder) -> None:
+    grammar = grammar_of(decoder)
+    assert session_grammar_of(grammar) is grammar
+    assert session_grammar_of(SimpleNamespace(grammar=grammar, tokens_after_end=-1)) is None
+    assert session_grammar_of(SimpleNamespace(grammar=grammar, tokens_after_end=0)) is grammar
+    assert session_grammar_of(SimpleNamespace(grammar=SimpleNamespace(), tokens_after_end=0)) is None
+    assert session_grammar_of(None) is None
