@@ -1,0 +1,89 @@
+"""Tools as requests send them: with their relations, where they have some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from factorspec_integrations.langchain.enforced import VENDOR
+from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.errors import DeclarationError, JsonValue, Problem, shown
+from factorspec_sdk.records import AsNumber, Between, In, document
+from factorspec_sdk.records.objectives import goals_of
+from factorspec_sdk.records.reach import models_in
+from factorspec_sdk.records.registry import resolve
+
+#: whatever LangChain takes for a tool
+ToolLike = dict[str, Any] | type | Callable[..., Any] | BaseTool
+ToolChoice = dict[str, Any] | str | bool | None
+
+
+def tool_entry(tool: ToolLike, *, strict: bool | None = None) -> JsonObject:
+    """One entry of a request's ``tools``.
+
+    Raises:
+        FactorspecError: its arguments have relations or domains, and they cannot be written as a document.
+    """
+    entry = cast(JsonObject, convert_to_openai_tool(cast(Any, tool)))
+    function = entry.get("function")
+    if not isinstance(function, dict):
+        return entry
+    whole = _document_of(tool)
+    more: JsonObject = {} if whole is None else {"parameters": whole}
+    return {**entry, "function": {**function, **more, **({} if strict is None else {"strict": strict})}}
+
+
+def _document_of(tool: ToolLike) -> JsonObject | None:
+    """The arguments' document, where it says more than LangChain's conversion keeps."""
+    taken = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
+    if isinstance(taken, dict):
+        function = taken.get("function", taken)
+        given = function.get("parameters", function)
+        return cast(JsonObject, given) if VENDOR in given else None
+    model = tool.args_schema if isinstance(tool, BaseTool) else tool
+    if not isinstance(model, type) or not issubclass(model, BaseModel) or not says_more(model):
+        return None
+    hidden = set(model.model_fields) - set(getattr(taken, "model_fields", model.model_fields))
+    if hidden:
+        message = "the model does not write it, so relations cannot be held among the arguments"
+        problems = [Problem(name, message, None, "declare it outside the model") for name in sorted(hidden)]
+        raise DeclarationError(f"the arguments of {model.__name__} cannot be sent", problems)
+    return document(model)
+
+
+def says_more(model: type[BaseModel]) -> bool:
+    """Whether a model has relations, domains or goals, which Pydantic's JSON Schema leaves out."""
+    return bool(goals_of(model)) or any(
+        resolve(place.model) or any(_is_ours(field) for field in place.model.model_fields.values())
+        for place in models_in(model)
+    )
+
+
+def _is_ours(field: FieldInfo) -> bool:
+    return any(isinstance(one, In | Between | AsNumber) for one in field.metadata)
+
+
+def choice_entry(choice: ToolChoice, tools: Sequence[JsonObject]) -> JsonValue:
+    """A request's ``tool_choice``; None where it says nothing.
+
+    Raises:
+        DeclarationError: it names a tool that is not there.
+    """
+    if not choice:
+        return None
+    if choice in (True, "any", "required"):
+        return "required"
+    if isinstance(choice, dict) or choice in ("auto", "none"):
+        return cast(JsonValue, choice)
+    names = [cast(JsonObject, tool["function"])["name"] for tool in tools if "function" in tool]
+    if choice not in names:
+        hint = f"the tools are {', '.join(map(repr, names))}; or 'auto', 'any', 'none'"
+        raise DeclarationError(
+            "the tools cannot be bound", [Problem("tool_choice", "names no tool", shown(choice), hint)]
+        )
+    return {"type": "function", "function": {"name": cast(str, choice)}}
