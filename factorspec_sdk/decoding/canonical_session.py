@@ -11,7 +11,6 @@ and the report says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -103,8 +102,15 @@ class CanonicalSession(Session):
 
     def copy(self) -> Session:
         """An independent session in the same state. O(tokens)."""
-        twin = super().copy()
-        vars(twin).update(_tally=copy(self._tally))
+        copied = super().copy()
+        assert isinstance(copied, CanonicalSession)
+        twin: CanonicalSession = copied
+        twin._tally = replace(self._tally)
+        return twin
+
+    def _opened(self, narrowing: TokenLimit | None) -> CanonicalSession:
+        twin = CanonicalSession(self.decoder, self.token_limit, narrowing, self.on_budget)
+        twin._tally, twin._admitted = self._tally, self._admitted
         return twin
 
     def _is_off(self) -> bool:

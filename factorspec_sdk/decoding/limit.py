@@ -12,6 +12,7 @@ which is followed until a token is proven again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.holes import HoleStep, Lead
@@ -58,6 +59,10 @@ class TokenLimit:
         lead = len(opener.canonical.start.text)
         self.ample = min(UNBOUNDED, lead + bounds.costs.most(opener.feasibility.start(), start))
         self.near_limit = False
+
+    def copy(self) -> TokenLimit:
+        """One for a copy of the session, which meets things of its own from here on."""
+        return copy(self)
 
     def limited(self, run: Run, before: Sequence[int]) -> Run:
         """What the limit leaves of a run of the tree that begins after the tokens ``before``.

@@ -58,6 +58,5 @@ class WholeTable:
             member[lo : hi + 1] = True
         kept = np.flatnonzero(member[self._order])
         table = self.table
-        part = RowTable(Taken(table.rows, kept), Taken(table.order, kept), Taken(table.helds, kept))
-        part.__dict__["matrix"] = table.matrix[kept]  # the cached property, filled in
-        return part
+        parts = Taken(table.rows, kept), Taken(table.order, kept), Taken(table.helds, kept)
+        return RowTable(*parts, matrix=table.matrix[kept])

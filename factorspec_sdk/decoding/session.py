@@ -17,7 +17,6 @@ now and then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from functools import partial
 from itertools import takewhile
 from math import inf
@@ -268,25 +267,29 @@ class Session:
 
     def copy(self) -> Session:
         """An independent session in the same state. O(tokens)."""
-        twin = copy(self)
-        vars(twin).update(_tokens=[*self._tokens], _trail=self._trail.copy())
-        if self._narrowing is not None:
-            vars(twin).update(_narrowing=copy(self._narrowing))
+        twin: Session = self._twin(None) if self._narrowing is None else self._aside()
+        twin._tokens, twin._trail = [*self._tokens], self._trail.copy()
         return twin
 
     def _aside(self) -> Session:
         """The session, for looking at what may never be written: a token limit keeps notes of what it met."""
-        if self._narrowing is None:
-            return self
-        twin = copy(self)
-        vars(twin).update(_narrowing=copy(self._narrowing))
+        return self if self._narrowing is None else self._twin(self._narrowing.copy())
+
+    def _twin(self, narrowing: TokenLimit | None) -> Session:
+        """Another session that stands where this one stands; the way there is the same object."""
+        twin: Session = self._opened(narrowing)
+        twin._tokens, twin._trail, twin._refused = self._tokens, self._trail, self._refused
+        twin._run, twin._offset, twin._text_plan = self._run, self._offset, self._text_plan
+        twin._step, twin._step_allowed = self._step, self._step_allowed
         return twin
 
+    def _opened(self, narrowing: TokenLimit | None) -> Session:
+        return Session(self.decoder, self.token_limit, narrowing, self.on_budget)
+
     def _allowed_in_text(self, step: HoleStep) -> Allowed:
-        allowed = self._step_allowed
-        if allowed is None:
-            allowed = self._step_allowed = step.allowed()
-        return allowed
+        if self._step_allowed is None:
+            self._step_allowed = step.allowed()
+        return self._step_allowed
 
     def _certain_plan(self) -> Plan:
         """The plan without guesses. That of a whole run is kept by the run."""
@@ -301,10 +304,9 @@ class Session:
 
     def _plan_in_text(self, allowed: Allowed) -> Plan:
         """The plan of a place in text where these tokens are allowed; mostly that of the place before."""
-        plan = self._text_plan
-        if plan is None or plan.choices[0].allowed is not allowed:
-            plan = self._text_plan = self.decoder.text_plans.of(allowed)
-        return plan
+        if self._text_plan is None or self._text_plan.choices[0].allowed is not allowed:
+            self._text_plan = self.decoder.text_plans.of(allowed)
+        return self._text_plan
 
     def _current_run(self) -> Run:
         run = self._run
@@ -329,9 +331,8 @@ class Session:
         if self._narrowing is not None:
             run = self._narrowing.limited(run, before)
         if self.on_budget == "abort" and NARROWED in run.after:
-            raise BudgetSpent(
-                "the budget ended in mid-record, and the request asks to abort", partial=self.text
-            )
+            message = "the budget ended in mid-record, and the request asks to abort"
+            raise BudgetSpent(message, partial=self.text)
         return run
 
     def _take(self, given: tuple[int, ...], at: int) -> int:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
 
@@ -42,11 +41,19 @@ _row_key = itemgetter(0)
 class RowTable:
     """Candidates' certain tokens, sorted. See the drawing above. Immutable."""
 
-    def __init__(self, rows: Sequence[tuple[int, ...]], order: Sequence[int], helds: Sequence[Held]) -> None:
-        """The rows must be sorted; use ``build``."""
+    def __init__(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        order: Sequence[int],
+        helds: Sequence[Held],
+        *,
+        matrix: NDArray[np.int32] | None = None,
+    ) -> None:
+        """The rows must be sorted; use ``build``. ``matrix``: theirs, if it is known."""
         self.rows = rows
         self.order = order
         self.helds = helds
+        self._matrix = matrix
         self._parts: dict[IndexSet, RowTable] = {}
 
     @classmethod
@@ -82,9 +89,14 @@ class RowTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @cached_property
+    @property
     def matrix(self) -> NDArray[np.int32]:
-        """(rows, longest row) int32, CPU, columns contiguous: the tokens, padded with -1."""
+        """(rows, longest row) int32, CPU, columns contiguous: the tokens, padded with -1. Made once."""
+        if self._matrix is None:
+            self._matrix = self._filled()
+        return self._matrix
+
+    def _filled(self) -> NDArray[np.int32]:
         width = max(map(len, self.rows), default=0)
         out = np.full((len(self.rows), width), -1, dtype=np.int32, order="F")
         for at, row in enumerate(self.rows):

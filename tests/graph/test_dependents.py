@@ -8,7 +8,7 @@ import pytest
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import Unsatisfiable
-from factorspec_sdk.graph import compile as compiling
+from factorspec_sdk.graph import factor_graph
 from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.graph.contracted import Contracted
 from factorspec_sdk.graph.dependents import contract
@@ -135,7 +135,7 @@ def test_a_contradiction_beside_dependents_is_named() -> None:
 
 
 def test_what_sessions_derive_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "MAX_NODES", 60)
+    monkeypatch.setattr(factor_graph, "MAX_NODES", 60)
     spec = compiled({**A_B, "c": integer(1, 81)}, [PRODUCT])
     graph = spec.feasibility
     for a in range(9):

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, Field
 
 import factorspec_sdk as fs
-from factorspec_sdk.graph.compile import FactorGraph, compile_spec
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.graph.factor_graph import FactorGraph
 from factorspec_sdk.graph.program import Literal as Text
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.wire import parse_document

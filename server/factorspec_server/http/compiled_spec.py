@@ -12,7 +12,8 @@ from time import perf_counter
 from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.collector import collector_paused
-from factorspec_sdk.graph.compile import FactorGraph, compile_spec
+from factorspec_sdk.graph.compile import compile_spec
+from factorspec_sdk.graph.factor_graph import FactorGraph
 from factorspec_sdk.graph.objective import Certificate
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import Spec, canonical_json, parse_document
