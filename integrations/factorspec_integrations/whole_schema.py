@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Literal, TypeVar
+from types import new_class
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel
 from pydantic.json_schema import DEFAULT_REF_TEMPLATE, GenerateJsonSchema
 
 from factorspec_sdk.errors import DeclarationError, JsonValue, Problem, shown
@@ -16,7 +17,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def with_relations(model: type[T]) -> type[T]:
-    """The model, with its relations and domains in ``model_json_schema()`` too: a subclass of the same name.
+    """The model, with its relations and domains in ``model_json_schema()`` too.
+
+    It is a subclass of the same name; what it validates are instances of the model itself.
 
     For every place that takes a class and asks it for its schema::
 
@@ -32,10 +35,16 @@ def with_relations(model: type[T]) -> type[T]:
         DeclarationError: the model cannot be written as a document.
     """
     whole = document(model)
-    made = create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__)
-    made.__qualname__ = model.__qualname__
-    made.model_json_schema = _answering(model, whole)  # type: ignore[method-assign]
-    return made
+    namespace = {
+        "__module__": model.__module__,
+        "__qualname__": model.__qualname__,
+        "__doc__": model.__doc__,
+        "model_json_schema": _answering(model, whole),
+        "__get_pydantic_core_schema__": classmethod(lambda cls, *_: model.__pydantic_core_schema__),
+    }
+    return cast(
+        "type[T]", new_class(model.__name__, (model,), exec_body=lambda names: names.update(namespace))
+    )
 
 
 def _answering(model: type[BaseModel], whole: dict[str, JsonValue]) -> Callable[..., dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from openai.lib._pydantic import to_strict_json_schema
@@ -38,9 +38,11 @@ def test_bound_values_are_in_it() -> None:
 
 
 def test_it_is_the_same_class_to_its_users() -> None:
-    whole = with_relations(Days)
+    whole: Any = with_relations(Days)
     made = whole.model_validate({"first": 1, "until": 2})
-    assert isinstance(made, Days)
+    assert issubclass(whole, Days)
+    assert type(made) is type(TypeAdapter(list[whole]).validate_python([made])[0]) is Days
+    assert made == whole.model_validate_json('{"first": 1, "until": 2}') == Days.model_validate(made)
     assert (whole.__name__, whole.__doc__, whole.__module__) == (Days.__name__, Days.__doc__, __name__)
     assert copy.deepcopy(made) == made
     with pytest.raises(ValidationError, match="in order"):

@@ -15,5 +15,6 @@ except ModuleNotFoundError as error:
     raise MissingExtra("LangChain is not installed; run: pip install 'factorspec[langchain]'") from error
 
 from factorspec_integrations.langchain.chat_model import ChatFactorSpec
+from factorspec_integrations.langchain.record_tool import RecordTool
 
-__all__ = ["ChatFactorSpec"]
+__all__ = ["ChatFactorSpec", "RecordTool"]

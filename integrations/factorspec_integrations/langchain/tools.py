@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.tools import BaseTool
@@ -17,6 +17,7 @@ from factorspec_sdk.records import AsNumber, Between, In, document
 from factorspec_sdk.records.objectives import goals_of
 from factorspec_sdk.records.reach import models_in
 from factorspec_sdk.records.registry import resolve
+from factorspec_sdk.records.shapes import keys_of
 
 #: whatever LangChain takes for a tool
 ToolLike = dict[str, Any] | type | Callable[..., Any] | BaseTool
@@ -48,12 +49,21 @@ def _document_of(tool: ToolLike) -> JsonObject | None:
     model = tool.args_schema if isinstance(tool, BaseTool) else tool
     if not isinstance(model, type) or not issubclass(model, BaseModel) or not says_more(model):
         return None
-    hidden = set(model.model_fields) - set(getattr(taken, "model_fields", model.model_fields))
-    if hidden:
-        message = "the model does not write it, so relations cannot be held among the arguments"
-        problems = [Problem(name, message, None, "declare it outside the model") for name in sorted(hidden)]
+    problems = [*_unsendable(model, taken)] if isinstance(tool, BaseTool) else []
+    if problems:
         raise DeclarationError(f"the arguments of {model.__name__} cannot be sent", problems)
     return document(model)
+
+
+def _unsendable(model: type[BaseModel], taken: object) -> Iterator[Problem]:
+    """Fields that LangChain gives the tool in another way than the model writes them."""
+    written = getattr(taken, "model_fields", model.model_fields)
+    for name, key in keys_of(model).items():
+        if name not in written:
+            message = "the model does not write it, so relations cannot be held among the arguments"
+            yield Problem(name, message, None, "declare it outside the model")
+        elif name != key:
+            yield Problem(name, "LangChain gives tools their arguments by name", shown(key), "drop the alias")
 
 
 def says_more(model: type[BaseModel]) -> bool:

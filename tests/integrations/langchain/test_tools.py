@@ -113,6 +113,16 @@ def test_injected_arguments_stay_outside() -> None:
         bound(StructuredTool(name="pay", description="Pay.", args_schema=Paid))
 
 
+def test_aliases_are_refused_where_langchain_would_drop_them() -> None:
+    @fs.ge("amount", 2, name="some")
+    class Aliased(BaseModel):
+        amount: Annotated[int, Field(ge=1, le=9, alias="sum")]
+
+    assert list(parameters(Aliased)["properties"]) == ["sum"]
+    with pytest.raises(fs.DeclarationError, match="drop the alias"):
+        bound(StructuredTool(name="pay", description="Pay.", args_schema=Aliased))
+
+
 @pytest.mark.parametrize(
     ("choice", "told"),
     [
