@@ -7,7 +7,7 @@ behind a text, within the digits of a number once any digits may follow. Runs ar
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from factorspec_sdk.decoding.holes import HoleStep, Lead
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
@@ -30,28 +30,6 @@ def likeness(item: Hypothesis | Opening) -> Hashable:
     if isinstance(item, Lead):
         return Lead, item.tokens, item.at, likeness(item.then)
     return (item,)
-
-
-def tokens_alike(hypotheses: Sequence[Hypothesis], token: int, after: NumberStep) -> list[int]:
-    """Other tokens behind which records go on as behind ``token``, which leads to ``after`` alone.
-
-    Told where likeness comes from how many digits may follow. About 2 µs a digit, less where any may come.
-    """
-    lengths = _lengths(after)
-    steps = [each for each in hypotheses if token in each.ids()] if lengths is not None else []
-    step = steps[0] if len(steps) == 1 else None
-    if not isinstance(step, NumberStep):
-        return []
-    digits = step.next_ids.difference((token,), *(each.ids() for each in hypotheses if each is not step))
-    # Where any digits may follow, it does not matter which comes next.
-    if step.lengths is not None:
-        return list(digits)
-    walk, begun = step.walk, step.number
-    return [
-        digit
-        for digit in digits
-        if (number := walk.advance(begun, digit)) is not None and walk.lengths(number, step.values) == lengths
-    ]
 
 
 def _lengths(step: NumberStep) -> frozenset[int] | None:

@@ -21,14 +21,14 @@ behind it is remembered by those.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable
 from threading import Lock
 from typing import TypeVar
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
-from factorspec_sdk.decoding.likeness import likeness, tokens_alike
+from factorspec_sdk.decoding.likeness import likeness
+from factorspec_sdk.decoding.number_runs import NumberRuns
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Run, run_from, run_in_text
 
@@ -51,9 +51,10 @@ class RunTree:
         self._max_bytes = max_bytes
         self._lock = Lock()
         self._root: Run | None = None
-        self._beginning: dict[tuple[Hashable, ...], Run] = {}
+        self._beginning: dict[Hashable, Run] = {}
         self._ending: dict[tuple[Hashable, ...], Run] = {}
         self._texts: dict[HoleStep, Run] = {}
+        self._numbers = NumberRuns(opener)
         self.num_bytes = 0
 
     def root(self) -> Run:
@@ -67,16 +68,53 @@ class RunTree:
         known = run.children.get(token)
         if known is not None:
             return known
-        pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
-        if any(map(_may_be_anything, run.after)):
-            if not all(isinstance(item, Opening) for item in pending):
-                return run_from(self._opener, pending)
-            return self._begun(pending)
-        only = pending[0] if len(pending) == 1 else None
-        behind = self._behind_row(pending)
-        known = self._keep(run.children, token, behind, _LINK_BYTES + _BYTES_OF_TOKEN * len(behind.tokens))
-        if isinstance(only, NumberStep):
-            self._link(run, tokens_alike(run.after, token, only), known)
+        first = run.after[0]
+        made = None
+        if type(first) is RowWalk and len(run.after) == 1:
+            made = self._behind_only_row(first, token)
+        elif type(first) is NumberStep:
+            made = self._in_number(run, first, token)
+        if made is None:
+            pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
+            if any(map(_may_be_anything, run.after)):
+                if not all(isinstance(item, Opening) for item in pending):
+                    return run_from(self._opener, pending)
+                return self._begun(pending)
+            made = self._behind_row(pending)
+        return self._keep(run.children, token, made, _LINK_BYTES + _BYTES_OF_TOKEN * len(made.tokens))
+
+    def _behind_only_row(self, walk: RowWalk, token: int) -> Run | None:
+        """The run behind a token of a table, if just one row goes on so."""
+        table, lo, hi, depth, source = walk
+        lo, hi = table.narrow(lo, hi, depth, token)
+        if hi - lo != 1:
+            return None
+        return self._with_row(table.rows[lo][depth + 1 :], source.exit(table.order[lo], table.helds[lo]))
+
+    def _with_row(self, rest: tuple[int, ...], behind: Opening) -> Run:
+        """The run of the rest of a row and what is certain behind it."""
+        run = self._begun([behind])
+        tokens, children = (*rest, *run.tokens), run.children
+        return Run(tokens, run.after, run.allowed, run.free, run.complete, run.text, children=children)
+
+    def _in_number(self, run: Run, step: NumberStep, token: int) -> Run | None:
+        """The run behind a token of a number that no relation reads; of tokens alike it is remembered too."""
+        after = self._numbers.exit_of(run)
+        if after is None:
+            return None
+        if token not in step.next_ids:
+            return self.after(after.run, token)
+        behind = self._numbers.behind(step, token, after)
+        if behind is None:
+            return None
+        known = self._beginning.get(behind.key)
+        if known is None:
+            if behind.step is None:
+                known = self._begun([after.at])
+            else:
+                known = self._numbers.run_of(behind.step, after if behind.ends else None)
+            known = self._keep(self._beginning, behind.key, known, known.num_bytes)
+        self._link(run, behind.alike, known)
         return known
 
     def in_text(self, step: HoleStep) -> Run:
@@ -94,8 +132,8 @@ class RunTree:
         row = pending[0]
         if len(pending) > 1 or not isinstance(row, RowWalk) or row.hi - row.lo > 1:
             return self._begun(pending)
-        behind = self._begun([row.source.exit(row.table.order[row.lo], row.table.helds[row.lo])])
-        return replace(behind, tokens=(*row.shared(), *behind.tokens), plan=None)
+        table, at = row.table, row.lo
+        return self._with_row(table.rows[at][row.depth :], row.source.exit(table.order[at], table.helds[at]))
 
     def _begun(self, pending: list[Hypothesis | Opening]) -> Run:
         """The run that begins so."""
@@ -113,7 +151,8 @@ class RunTree:
         known = self._ending.setdefault(tuple(map(likeness, run.after)), run)
         if known is run:
             return run
-        return replace(run, allowed=known.allowed, text=known.text, children=known.children)
+        allowed, text, children = known.allowed, known.text, known.children
+        return Run(run.tokens, run.after, allowed, run.free, run.complete, text, children=children)
 
     def _keep(self, memo: dict[KeyT, Run], key: KeyT, run: Run, size: int) -> Run:
         """Remember a run, which takes so many bytes. If another thread was faster, its run is the one."""
@@ -125,7 +164,7 @@ class RunTree:
             self.num_bytes += size
             return memo.setdefault(key, run)
 
-    def _link(self, run: Run, tokens: Sequence[int], behind: Run) -> None:
+    def _link(self, run: Run, tokens: Collection[int], behind: Run) -> None:
         """Remember a run behind some more tokens, if there is room."""
         size = _LINK_BYTES * len(tokens)
         with self._lock:
@@ -141,6 +180,7 @@ class RunTree:
         self._beginning.clear()
         self._ending.clear()
         self._texts.clear()
+        self._numbers.forget()
         self.num_bytes = 0
 
 

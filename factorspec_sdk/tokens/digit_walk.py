@@ -82,6 +82,18 @@ class NumberState(NamedTuple):
     group: tuple[int, ...] = ()
 
 
+class Alike(NamedTuple):
+    """Tokens behind which a number goes on alike, whatever digits follow.
+
+    Attributes:
+        lengths: how many digits may follow behind them; any digits may.
+        tokens: those tokens.
+    """
+
+    lengths: frozenset[int]
+    tokens: frozenset[int]
+
+
 Leads = Mapping[bool, tuple[int, ...]]
 
 
@@ -102,6 +114,16 @@ class DigitWalk(ABC):
         """How many digits may still follow, if any digits may, whatever they are; None if some may not.
 
         None also where a walk does not tell.
+        """
+        return None
+
+    def alike(
+        self, state: NumberState, values: Values, token: int, lengths: frozenset[int] | None
+    ) -> Alike | None:
+        """The tokens behind which a number goes on as behind ``token``, where any digits may follow then.
+
+        None where some may not, and where a walk does not tell. ``lengths``: those of ``state``, if they are
+        known.
         """
         return None
 

@@ -15,10 +15,11 @@ from collections.abc import Set as AbstractSet
 
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.tokens.canonical import Canonical
-from factorspec_sdk.tokens.digit_walk import Leads, NumberState, SteppedValues, Values
+from factorspec_sdk.tokens.digit_walk import Alike, Leads, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.numbers import NumberWalk
 
 _NO_DIGIT: frozenset[int] = frozenset()
+_NO_MORE = frozenset((0,))
 _ALL = (1 << 10) - 1
 _BEYOND = 1 << 62
 
@@ -40,12 +41,7 @@ class SingleDigitWalk(NumberWalk):
         if not _is_plain(values) or self._is_before_digits(state):
             return super().allowed(state, values)
         assert isinstance(values, SteppedValues)
-        found = self._following(self._written(state), values)
-        known = self._sets.get(found)
-        if known is None:
-            tokens = enumerate(self._digit_tokens)
-            known = self._sets[found] = frozenset(token for digit, token in tokens if found >> digit & 1)
-        return known
+        return self._tokens_of(self._following(self._written(state), values))
 
     def advance(self, state: NumberState, token: int) -> NumberState | None:
         """The state after a token, or None if no number goes on with it."""
@@ -76,6 +72,27 @@ class SingleDigitWalk(NumberWalk):
             low, size = low * 10, size * 10
         return frozenset(found)
 
+    def alike(
+        self, state: NumberState, values: Values, token: int, lengths: frozenset[int] | None
+    ) -> Alike | None:
+        """The tokens behind which a number goes on as behind ``token``, where any digits may follow then."""
+        if lengths is not None:
+            return Alike(self.shorter(lengths), self._any_digit)
+        digit = self._digit_of.get(token)
+        if digit is None or not _is_plain(values) or self._is_before_digits(state):
+            return None
+        assert isinstance(values, SteppedValues)
+        written = self._written(state)
+        if len(values.indices.spans) != 1 or written == "0":
+            return None
+        if not written and digit == "0":
+            return Alike(_NO_MORE, frozenset((token,)))
+        found = _alike(values, int(written or "0"), int(digit), self._longest - len(written))
+        if found is None:
+            return None
+        lengths, digits = found
+        return Alike(lengths, self._tokens_of(digits))
+
     def shorter(self, lengths: frozenset[int]) -> frozenset[int]:
         """The lengths behind one more digit."""
         known = self._shorter.get(lengths)
@@ -92,6 +109,14 @@ class SingleDigitWalk(NumberWalk):
         if state.negative is None:
             return len(self._leads) > 1 or self._leads.get(False) != state.lead
         return state.negative
+
+    def _tokens_of(self, digits: int) -> frozenset[int]:
+        """The tokens of some digits, given as bits."""
+        known = self._sets.get(digits)
+        if known is None:
+            tokens = enumerate(self._digit_tokens)
+            known = self._sets[digits] = frozenset(token for digit, token in tokens if digits >> digit & 1)
+        return known
 
     def _written(self, state: NumberState) -> str:
         return state.digits + "".join(map(self._digit_of.__getitem__, state.group))
@@ -132,6 +157,41 @@ def _leading(values: SteppedValues, low: int, high: int, unit: int) -> int:
         found |= ((1 << (last - first + 1)) - 1) << first % 10
         low = (last + 1) * unit
     return found
+
+
+def _alike(values: SteppedValues, written: int, digit: int, most: int) -> tuple[frozenset[int], int] | None:
+    """How many digits may follow the digit, if any digits may; and the digits of which the same is true, as
+    bits. None if some digits may not.
+
+    Args:
+        values: one interval.
+        written: the digits before; 0: none, and the digit is none.
+        digit: written next.
+        most: digits that may be written, this one included.
+    """
+    (first, last), lengths, alike, unit = values.indices.spans[0], [], _ALL if written else _ALL - 1, 1
+    low, high, begin = first + values.start, last + values.start, 10 * written
+    for more in range(most):
+        # With ``more`` digits behind it, the digit stands for ``unit`` numbers: blocks, counted from the one
+        # of 0. Those from ``whole`` to ``behind`` (exclusive) lie in the interval, those below ``least`` or
+        # above ``greatest`` outside.
+        least, greatest = low // unit - begin, high // unit - begin
+        whole, behind = -(-low // unit) - begin, (high + 1) // unit - begin
+        if whole <= digit < behind:
+            lengths.append(more)
+            alike &= _bits(whole, behind - 1)
+        elif digit < least or digit > greatest:
+            alike &= ~_bits(least, greatest)
+        else:
+            return None
+        unit *= 10
+    return frozenset(lengths), alike
+
+
+def _bits(first: int, last: int) -> int:
+    """The digits from ``first`` to ``last`` as bits."""
+    first, last = max(first, 0), min(last, 9)
+    return ((1 << (last - first + 1)) - 1) << first if first <= last else 0
 
 
 def _holds(values: SteppedValues, low: int, high: int) -> bool | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
 from factorspec_sdk.decoding import Decoder
-from factorspec_sdk.decoding.hypotheses import NumberStep
-from factorspec_sdk.decoding.likeness import likeness, tokens_alike
-from factorspec_sdk.decoding.runs import run_from
+from factorspec_sdk.decoding.hypotheses import DONE
+from factorspec_sdk.decoding.runs import allowed_tokens
 from factorspec_sdk.fields.domains import BranchDomain, EnumDomain, IntRange
+from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.program import Branch, End, Hole, HoleSpec, Literal, Program, Slot, Value
 from factorspec_sdk.testing import vocabulary_like
-from factorspec_sdk.tokens import Canonical
+from factorspec_sdk.tokens import Allowed, Canonical, Held, SteppedValues, walk_of
 from tests.decoding.brute import FreeFeasibility
 from tests.decoding.test_shared_runs import walk
 
@@ -91,28 +92,59 @@ def test_digits_that_may_be_any_are_one_run() -> None:
 
 
 @pytest.mark.parametrize("ranges", [(0, 12_345), (100, 345), (-30, 12_000), (0, 99_999), (1_000, 9_999)])
-@pytest.mark.parametrize("family", ["qwen", "tricky"])
-def test_tokens_that_are_told_alike_lead_to_runs_alike(family: str, ranges: tuple[int, int]) -> None:
+@pytest.mark.parametrize("family", ["qwen", "tricky", "gpt2", "cl100k"])
+def test_runs_within_numbers_are_those_of_hypotheses(family: str, ranges: tuple[int, int]) -> None:
+    """Against hypotheses that are opened one by one, for every beginning of a number."""
     canonical = Canonical(vocabulary_like(family))
-    nodes = (Literal('{"n": ', 1), Value(0, 2), Literal("}", 3), End())
+    nodes = (Literal('{"n": ', 1), Value(0, 2), Literal(', "m": true}', 3), End())
     layout = Program(nodes, 0, (Slot(0, "n", IntRange(*ranges)),), ())
     decoder = Decoder(layout, FreeFeasibility(layout), canonical.vocabulary, canonical=canonical)
-    todo, met, told = [decoder.runs.root()], 0, 0
+    plain = Decoder(layout, CountingFeasibility(layout), canonical.vocabulary, canonical=canonical)
+    todo, met = [(decoder.runs.root(), plain.start)], 0
     while todo and met < 400:
-        run, met = todo.pop(), met + 1
+        (run, hypotheses), met = todo.pop(), met + 1
+        for token in run.tokens:
+            assert allowed_tokens(hypotheses) == Allowed.of((token,))
+            hypotheses = plain.opener.advance(hypotheses, token)
+        assert run.allowed == allowed_tokens(hypotheses)
+        assert run.complete == (DONE in hypotheses)
         for token in run.allowed.ids().tolist():
-            pending = [after for hypothesis in run.after for after in hypothesis.advance(token)]
-            key = [likeness(item) for item in pending]
-            if len(pending) == 1 and isinstance(pending[0], NumberStep):
-                alike = tokens_alike(run.after, token, pending[0])
-                told += len(alike)
-                for other in alike:
-                    behind = [after for hypothesis in run.after for after in hypothesis.advance(other)]
-                    assert [likeness(item) for item in behind] == key
-                    assert other != token
-            todo.append(decoder.runs.after(run, token))
-            assert decoder.runs.after(run, token).allowed == run_from(decoder.opener, pending).allowed
-    assert (told > 0) == (family == "qwen")
+            todo.append((decoder.runs.after(run, token), plain.opener.advance(hypotheses, token)))
+
+
+@pytest.mark.parametrize(
+    "ranges", [(0, 12_345), (7, 7), (100, 345), (0, 9), (3, 29), (990, 1_010), (0, 99_999)]
+)
+def test_digits_that_are_told_alike_may_be_followed_by_any(ranges: tuple[int, int]) -> None:
+    canonical, (lo, hi) = Canonical(vocabulary_like("qwen")), ranges
+    walk = walk_of(canonical, Held(" ", 0), None, lo, hi)
+    values = SteppedValues(lo, 1, hi - lo + 1, IndexSet.full(hi - lo + 1))
+    digits, texts = canonical.digit_tokens, [str(value) for value in range(lo, hi + 1)]
+
+    found = Counter((text[:end], len(text) - end) for text in texts for end in range(len(text) + 1))
+
+    def lengths_of(begun: str) -> frozenset[int] | None:
+        """By looking at all values."""
+        lengths = frozenset(length for length in range(6) if found[begun, length])
+        return lengths if all(found[begun, length] == 10**length for length in lengths) else None
+
+    for begun in ["", *texts[:: max(1, len(texts) // 60)]]:
+        state = next(iter(walk.advance(walk.start(), token) for token in canonical.encode_piece(" ")))
+        for digit in begun[:-1]:
+            assert state is not None
+            state = walk.advance(state, digits[int(digit)])
+        assert state is not None
+        for digit in "0123456789":
+            if digits[int(digit)] in walk.allowed(state, values):
+                told = walk.alike(state, values, digits[int(digit)], None)
+                lengths = lengths_of(begun[:-1] + digit)
+                assert (told is None) == (lengths is None)
+                if told is not None:
+                    assert told.lengths == lengths
+                    same = {digits[d] for d in range(10) if lengths_of(f"{begun[:-1]}{d}") == lengths}
+                    if not begun[:-1]:  # no digit follows a first zero, and it is told by itself
+                        same = {digits[0]} if digit == "0" else same - {digits[0]}
+                    assert told.tokens == same
 
 
 def test_places_in_text_where_the_same_is_allowed_have_one_plan() -> None:
