@@ -28,6 +28,7 @@ class Budgets:
         compile_waiting: requests that may wait for that.
         cached_specs: compiled specs that are kept.
         cached_bytes: and their approximate size together, in bytes.
+        choices: most answers to one request (``n``).
         default_tokens: completion limit of a request that names none (raised to what its record needs).
     """
 
@@ -37,6 +38,7 @@ class Budgets:
     compile_waiting: int = 64
     cached_specs: int = 256
     cached_bytes: int = 512 * MIB
+    choices: int = 16
     default_tokens: int = 2048
 
 

@@ -13,9 +13,9 @@ from factorspec_server.engines.errors import (
     SessionStalled,
 )
 from factorspec_server.engines.load import DEFAULT_MODEL, load_model
-from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request, Usage
+from factorspec_server.engines.requests import Commit, Completion, Event, FinishReason, Request, Usage, cancel
 from factorspec_server.engines.runner import generate_batch
-from factorspec_server.engines.sampling import Sampling
+from factorspec_server.engines.sampling import Sampling, seed_of_choice
 from factorspec_server.engines.scheduler import EngineThread
 from factorspec_server.engines.seam import Batch, Model
 from factorspec_server.engines.syntax import SyntaxCompiler, SyntaxSession
@@ -29,6 +29,7 @@ __all__ = [
     "ContextTooLong",
     "EngineClosed",
     "EngineThread",
+    "Event",
     "FinishReason",
     "Model",
     "ModelFailed",
@@ -40,6 +41,8 @@ __all__ = [
     "SyntaxCompiler",
     "SyntaxSession",
     "Usage",
+    "cancel",
     "generate_batch",
     "load_model",
+    "seed_of_choice",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -134,6 +134,20 @@ class Completion:
     finish_reason: FinishReason
     usage: Usage
     error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What came of one of several requests that were sent together: tokens, or its end."""
+
+    index: int
+    part: Commit | Completion
+
+
+def cancel(requests: Sequence[Request]) -> None:
+    """End requests at their next step."""
+    for request in requests:
+        request.cancelled.set()
 
 
 def failed(request: Request, error: Exception | None) -> Completion:

@@ -69,6 +69,15 @@ def noise_key(seed: int, position: int) -> int:
     return _mix(_mix((seed + _PHI) & _MASK) ^ (((position + 1) * _PHI) & _MASK))
 
 
+def seed_of_choice(seed: int, index: int) -> int:
+    """The seed of one of several answers to a request with ``seed``.
+
+    The first has the request's own, the others follow it in splitmix64's stream, without the lowest bit. A
+    request for one answer with that seed gets that answer.
+    """
+    return seed if index == 0 else _mix((seed + index * _PHI) & _MASK) >> 1
+
+
 def gumbel_reference(seed: int, position: int, token_id: int) -> float:
     """The noise of one token in plain integers: what ``gumbel`` must equal."""
     bits = _mix((noise_key(seed, position) + (token_id + 1) * _PHI) & _MASK)

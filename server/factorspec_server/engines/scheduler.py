@@ -5,7 +5,8 @@
     submit / stream ──► waiting (bounded) ──► thread: up to max_batch run, step by step ──► futures
 
 Only this thread touches the model. A place that becomes free is taken by the first in line before the next
-step; cancelling a request ends it at its next step, and the others go on without it.
+step; cancelling a request ends it at its next step, and the others go on without it. Requests that are sent
+together, the choices of one answer, are taken or refused together, and end together where one fails.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
 from types import TracebackType
 from typing import Self, TypeVar
 
 from factorspec_sdk.errors import Overloaded
 from factorspec_server.engines.errors import EngineClosed
-from factorspec_server.engines.requests import Commit, Completion, Request, failed
+from factorspec_server.engines.requests import Commit, Completion, Event, Request, cancel, failed
 from factorspec_server.engines.row import Row
 from factorspec_server.engines.runner import PREFIX_BYTES, STEP_TOKENS, Runner
 from factorspec_server.engines.seam import Model
@@ -44,7 +47,7 @@ class EngineThread:
     Args:
         model: what to run; used by the engine's thread alone.
         max_batch: most requests that run together.
-        max_waiting: most requests that wait; one more is refused.
+        max_waiting: most requests that wait, and that can be sent together; one more is refused.
         step_tokens: most tokens of a step, see ``Runner``.
         prefix_bytes: bytes of keys and values kept of what was run lately.
     """
@@ -61,7 +64,7 @@ class EngineThread:
         self.model = model
         self._runner = Runner(model, step_tokens=step_tokens, prefix_bytes=prefix_bytes)
         self._max_batch = max_batch
-        self._max_waiting = max_waiting
+        self.max_waiting = max_waiting
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
         self._work: deque[Callable[[], None]] = deque()
@@ -143,69 +146,79 @@ class EngineThread:
         """Requests that run now."""
         return len(self._running)
 
-    def enqueue(self, request: Request) -> Future[Completion]:
-        """Put a request into the waiting line; the future never raises, errors stand in the completion.
+    def enqueue(self, requests: Sequence[Request]) -> list[Future[Completion]]:
+        """Put requests into the waiting line, all of them or none; if one of them fails, all are cancelled.
+
+        Returns:
+            A future for each request. They never raise, errors stand in the completions.
 
         Raises:
             Overloaded: if too many requests wait.
             EngineClosed: if the engine is shutting down.
         """
-        job = _Job(request, Future())
+        jobs = [_Job(request, Future()) for request in requests]
         with self._changed:
             if self._closing:
                 raise EngineClosed("the engine is shutting down; send the request to another server")
-            if len(self._waiting) >= self._max_waiting:
+            if len(self._waiting) + len(jobs) > self.max_waiting:
                 self._drop_cancelled()
-            if len(self._waiting) >= self._max_waiting:
+            if len(self._waiting) + len(jobs) > self.max_waiting:
                 raise Overloaded(f"{len(self._waiting)} requests are waiting already; try again later")
-            self._waiting.append(job)
+            for job in jobs:
+                job.done.add_done_callback(partial(_end_with, requests))
+            self._waiting += jobs
             self._changed.notify_all()
-        return job.done
+        return [job.done for job in jobs]
 
-    def generate(self, request: Request, *, timeout_s: float | None = None) -> Completion:
-        """Run a request and wait for it; past ``timeout_s`` it is cancelled and ``TimeoutError`` raised."""
-        done = self.enqueue(request)
+    def generate(self, requests: Sequence[Request], *, timeout_s: float | None = None) -> list[Completion]:
+        """Run requests and wait; past ``timeout_s`` all are cancelled and ``TimeoutError`` is raised."""
+        deadline_s = None if timeout_s is None else monotonic() + timeout_s
         try:
-            return done.result(timeout_s)
+            return [
+                done.result(None if deadline_s is None else max(0.0, deadline_s - monotonic()))
+                for done in self.enqueue(requests)
+            ]
         except BaseException:
-            request.cancelled.set()
+            cancel(requests)
             raise
 
-    async def submit(self, request: Request) -> Completion:
-        """Run a request; cancelling the awaiting task cancels the request."""
-        done = self.enqueue(request)
+    async def submit(self, requests: Sequence[Request]) -> list[Completion]:
+        """Run requests; cancelling the awaiting task cancels them."""
+        futures = self.enqueue(requests)
         try:
-            return await asyncio.wrap_future(done)
+            return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except asyncio.CancelledError:
-            request.cancelled.set()
+            cancel(requests)
             raise
 
-    async def stream(self, request: Request) -> AsyncIterator[Commit | Completion]:
-        """Run a request and yield its commits as they come, its completion last.
+    def watch(self, requests: Sequence[Request], post: Callable[[Event], object]) -> None:
+        """Put requests into the waiting line as ``enqueue`` does; ``post`` gets all that comes of them.
 
-        Leaving the iterator early cancels the request.
+        It is called on the engine's thread and must be quick; each request's completion comes last.
+        """
+        watched = [
+            replace(request, on_commit=partial(_post_commit, post, index, request.on_commit))
+            for index, request in enumerate(requests)
+        ]
+        for index, done in enumerate(self.enqueue(watched)):
+            done.add_done_callback(partial(_post_end, post, index))
+
+    async def stream(self, requests: Sequence[Request]) -> AsyncGenerator[Event]:
+        """Run requests and yield what comes of them, as it comes.
+
+        Leaving the iterator early cancels the requests.
         """
         loop = asyncio.get_running_loop()
-        events: asyncio.Queue[Commit | Completion] = asyncio.Queue()
-
-        def post(event: Commit | Completion) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
-
-        def post_commit(commit: Commit) -> None:
-            if request.on_commit is not None:
-                request.on_commit(commit)
-            post(commit)
-
-        done = self.enqueue(replace(request, on_commit=post_commit))
-        done.add_done_callback(lambda future: post(future.result()))
+        events: asyncio.Queue[Event] = asyncio.Queue()
+        num_open = len(requests)
+        self.watch(requests, lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
         try:
-            while True:
+            while num_open:
                 event = await events.get()
+                num_open -= isinstance(event.part, Completion)
                 yield event
-                if isinstance(event, Completion):
-                    return
         finally:
-            request.cancelled.set()
+            cancel(requests)
 
     def _serve(self) -> None:
         rows: dict[Row, _Job] = {}
@@ -245,6 +258,23 @@ class EngineThread:
         for job in [job for job in self._waiting if job.request.cancelled.is_set()]:
             self._waiting.remove(job)
             _resolve(job, failed(job.request, None))
+
+
+def _end_with(requests: Sequence[Request], done: Future[Completion]) -> None:
+    if done.cancelled() or done.result().finish_reason in ("error", "cancelled"):
+        cancel(requests)
+
+
+def _post_commit(
+    post: Callable[[Event], object], index: int, told: Callable[[Commit], None] | None, commit: Commit
+) -> None:
+    if told is not None:
+        told(commit)
+    post(Event(index, commit))
+
+
+def _post_end(post: Callable[[Event], object], index: int, done: Future[Completion]) -> None:
+    post(Event(index, done.result()))
 
 
 def _resolve(job: _Job, completion: Completion) -> None:

@@ -37,7 +37,7 @@ from factorspec_server.engines import ContextTooLong
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.body_reader import read_body
 from factorspec_server.http.capabilities import capabilities
-from factorspec_server.http.chat_request import SCHEMA_POINTER, ChatRequest, read_chat_request
+from factorspec_server.http.chat_request import SCHEMA_POINTER, ChatRequest
 from factorspec_server.http.chat_service import ChatJob, ChatService
 from factorspec_server.http.connection import EventStream, while_connected
 from factorspec_server.http.error_body import (
@@ -162,7 +162,7 @@ class _Endpoints:
         chat: ChatRequest | None = None
         try:
             _check_content_type(request)
-            chat = await self._off_loop(lambda: read_chat_request(read_json_object(body)))
+            chat = await self._off_loop(lambda: self._service.read(read_json_object(body)))
             asked = chat
             job = await self._off_loop(lambda: self._service.prepare(asked))
             return await self._answer(job, started)
@@ -180,9 +180,9 @@ class _Endpoints:
             events = answer_events(self._service, job, tally)
             # the first event waits for the engine, so that what fails before it has its own status
             return EventStream(await anext(events), events, headers=headers, dropped=tally.dropped)
-        completion = await self._service.served.engine.submit(job.request)
-        body = self._service.answer(job, completion)
-        tally.completed(completion)
+        completions = await self._service.served.engine.submit(job.requests)
+        body = self._service.answer(job, completions)
+        tally.completed(completions)
         return JSONResponse(body, headers=headers)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:

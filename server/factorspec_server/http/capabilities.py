@@ -39,6 +39,7 @@ def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, Jso
         "limits": {
             "body_bytes": budgets.body_bytes,
             "default_tokens": budgets.default_tokens,
+            "choices": min(budgets.choices, served.engine.max_waiting),
             **asdict(Limits()),
         },
     }

@@ -22,7 +22,6 @@ _HARMLESS = frozenset({
 
 # Fields that change the answer, and the values that ask for nothing.
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "n": (1,),
     "logprobs": (False,),
     "top_logprobs": (0,),
     "logit_bias": ({},),
@@ -135,6 +134,7 @@ class ChatRequest(BaseModel):
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     top_k: Annotated[int | None, Field(ge=1)] = None
     seed: Annotated[int | None, Field(ge=-(1 << 63), lt=1 << 64)] = None
+    n: Annotated[int, Field(ge=1)] = 1
     stop: Annotated[list[str], Field(max_length=16)] = []
     stream: bool = False
     stream_options: _StreamOptions = _StreamOptions()
@@ -163,8 +163,12 @@ class ChatRequest(BaseModel):
         return "/max_completion_tokens" if self.max_completion_tokens is not None else "/max_tokens"
 
 
-def read_chat_request(body: Mapping[str, JsonValue]) -> ChatRequest:
+def read_chat_request(body: Mapping[str, JsonValue], *, most_choices: int = 1) -> ChatRequest:
     """The request that a JSON body holds.
+
+    Args:
+        body: the request.
+        most_choices: that one request may ask for.
 
     Raises:
         UnsupportedKeyword: a field asks for what this server does not do.
@@ -181,7 +185,7 @@ def read_chat_request(body: Mapping[str, JsonValue]) -> ChatRequest:
         problems += _problems_of(error)
         unsupported = unsupported or any(item["type"] == "extra_forbidden" for item in error.errors())
     else:
-        problems += _contradictions(request)
+        problems += _contradictions(request, most_choices)
     if problems or request is None:
         kind = UnsupportedKeyword if unsupported else DocumentError
         raise kind("the request cannot be served", problems)
@@ -238,9 +242,12 @@ def _escaped(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def _contradictions(request: ChatRequest) -> list[Problem]:
+def _contradictions(request: ChatRequest, most_choices: int) -> list[Problem]:
     wanted = request.response_format
     problems = []
+    if request.n > most_choices:
+        message = f"n must be at most {most_choices} on this server"
+        problems.append(Problem("/n", message, shown(request.n), "send several requests"))
     if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
         message = "is missing" if wanted.json_schema is None else "stands beside type 'text'"
         problems.append(Problem("/response_format/json_schema", message, None, "send both or neither"))

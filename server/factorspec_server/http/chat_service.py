@@ -9,20 +9,34 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
 from factorspec_server.drafting import Certain, DraftingPolicy
-from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling
+from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling, seed_of_choice
 from factorspec_server.housekeeping import Housekeeping
-from factorspec_server.http.chat_request import ChatRequest, Wishes
+from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.http.report import origins_of, report_of
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceJob:
+    """One of the answers to a request, ready for the engine.
+
+    Attributes:
+        request: what the engine runs.
+        session: its session, None for an ordinary chat.
+    """
+
+    request: Request
+    session: Session | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,21 +45,24 @@ class ChatJob:
 
     Attributes:
         chat: what was asked.
-        request: what the engine runs.
+        choices: the answers to write, at least one.
         compiled: the spec to enforce, None for an ordinary chat.
-        session: the request's session, None for an ordinary chat.
         was_cached: True if the spec was compiled for an earlier request.
         id: of the completion.
         created: Unix time, in seconds.
     """
 
     chat: ChatRequest
-    request: Request
+    choices: tuple[ChoiceJob, ...]
     compiled: CompiledSpec | None = None
-    session: Session | None = None
     was_cached: bool = False
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def requests(self) -> list[Request]:
+        """What the engine runs."""
+        return [choice.request for choice in self.choices]
 
     @property
     def spec_hash(self) -> str | None:
@@ -83,23 +100,39 @@ class ChatService:
         self.check_model(chat.model)
         prompt_ids = self.served.template.encode_chat([message.for_template() for message in chat.messages])
         room = self._room(len(prompt_ids), chat)
-        compiled, session, was_cached = None, None, False
+        compiled, was_cached = None, False
         limit = chat.token_limit or min(room, self.settings.budgets.default_tokens)
+        sessions: Sequence[Session | None] = [None] * chat.n
         document = chat.schema_document
         if document is not None:
             compiled, was_cached = self.compiler.compile(document)
             compiled.decoder.prepare()  # the first tables are made here, not where tokens are drawn
-            most = limit if chat.token_limit else room
-            limit, session = _session(compiled, limit, most, chat.factorspec)
-        request = Request(
-            prompt_ids=prompt_ids,
-            token_limit=limit,
-            session=session,
-            sampling=_sampling(chat),
-            drafting=self._drafting(prompt_ids, session),
-            stop=tuple(chat.stop),
-        )
-        return ChatJob(chat=chat, request=request, compiled=compiled, session=session, was_cached=was_cached)
+            limit, sessions = _sessions(compiled, chat, limit, limit if chat.token_limit else room)
+        seed = secrets.randbits(63) if chat.seed is None else chat.seed
+        choices = [
+            ChoiceJob(
+                Request(
+                    prompt_ids=prompt_ids,
+                    token_limit=limit,
+                    session=session,
+                    sampling=_sampling(chat, seed_of_choice(seed, index)),
+                    drafting=self._drafting(prompt_ids, session),
+                    stop=tuple(chat.stop),
+                ),
+                session,
+            )
+            for index, session in enumerate(sessions)
+        ]
+        return ChatJob(chat=chat, choices=tuple(choices), compiled=compiled, was_cached=was_cached)
+
+    def read(self, body: Mapping[str, JsonValue]) -> ChatRequest:
+        """The request that a JSON body holds; see ``read_chat_request`` for errors."""
+        return read_chat_request(body, most_choices=self.most_choices)
+
+    @property
+    def most_choices(self) -> int:
+        """Most answers to one request: they wait for the engine together."""
+        return min(self.settings.budgets.choices, self.served.engine.max_waiting)
 
     def check_model(self, name: str) -> None:
         """Raise ``ModelNotFound`` unless the model is served under that name."""
@@ -122,33 +155,38 @@ class ChatService:
             raise ContextTooLong(num_tokens=num_prompt + (chat.token_limit or 1), max_positions=most)
         return most - num_prompt
 
-    def text_of(self, job: ChatJob, completion: Completion) -> str:
-        """The answer's text.
+    def text_of(self, choice: ChoiceJob, completion: Completion) -> str:
+        """The text of one answer.
 
         Raises:
             FactorspecError: the engine failed, or stopped before the record was complete.
         """
-        text = completion.text if job.session is None else job.session.text
+        text = completion.text if choice.session is None else choice.session.text
         if completion.error is not None:
             raise completion.error
         if completion.finish_reason == "cancelled":
             raise Incomplete("the server stopped before the answer was complete; send it again", partial=text)
         return text
 
-    def answer(self, job: ChatJob, completion: Completion) -> dict[str, JsonValue]:
+    def answer(self, job: ChatJob, completions: Sequence[Completion]) -> dict[str, JsonValue]:
         """The body of a complete answer. Raises as ``text_of``."""
-        text = self.text_of(job, completion)
-        choice: dict[str, JsonValue] = {
-            "index": 0,
+        failed = [completion.error for completion in completions if completion.error is not None]
+        if failed:
+            raise failed[0]  # it is why the others were cancelled
+        return {
+            **self.envelope(job, "chat.completion"),
+            "choices": [self._choice(job, *at) for at in enumerate(completions)],
+            "usage": usage_of(completions),
+            **self._vendor_part(job, completions),
+        }
+
+    def _choice(self, job: ChatJob, index: int, completion: Completion) -> JsonValue:
+        text = self.text_of(job.choices[index], completion)
+        return {
+            "index": index,
             "message": {"role": "assistant", "content": text, "refusal": None},
             "logprobs": None,
             "finish_reason": completion.finish_reason,
-        }
-        return {
-            **self.envelope(job, "chat.completion"),
-            "choices": [choice],
-            "usage": usage_of(completion),
-            **self.vendor_part(job, completion),
         }
 
     def envelope(self, job: ChatJob, kind: str) -> dict[str, JsonValue]:
@@ -161,40 +199,55 @@ class ChatService:
             "system_fingerprint": self.fingerprint,
         }
 
-    def vendor_part(self, job: ChatJob, completion: Completion) -> dict[str, JsonValue]:
-        """``{"factorspec": {...}}`` where a spec was enforced, else nothing."""
-        if job.compiled is None or job.session is None:
+    def _vendor_part(self, job: ChatJob, completions: Sequence[Completion]) -> dict[str, JsonValue]:
+        """``{"factorspec": {...}}`` where a spec was enforced; of several answers each one's report."""
+        reports = [
+            self.report(job, choice, done) for choice, done in zip(job.choices, completions, strict=True)
+        ]
+        first = reports[0]
+        if first is None:
             return {}
-        report = report_of(job.session, job.compiled, completion.usage)
+        several: dict[str, JsonValue] = {"reports": [*reports]} if len(reports) > 1 else {}
+        return {"factorspec": {"spec_hash": job.spec_hash, "report": first, **several}}
+
+    def report(self, job: ChatJob, choice: ChoiceJob, completion: Completion) -> dict[str, JsonValue] | None:
+        """The report of one answer, None where no spec was enforced."""
+        if job.compiled is None or choice.session is None:
+            return None
+        report = report_of(choice.session, job.compiled, completion.usage)
         report["spec_cached"] = job.was_cached
-        report["seed"] = job.request.sampling.seed
+        report["seed"] = choice.request.sampling.seed
         if job.chat.factorspec.origins:
-            report["origins"] = origins_of(job.session, self.served.canonical.vocabulary)
-        return {"factorspec": {"spec_hash": job.spec_hash, "report": report}}
+            report["origins"] = origins_of(choice.session, self.served.canonical.vocabulary)
+        return report
 
 
-def usage_of(completion: Completion) -> dict[str, JsonValue]:
-    """Token counts as OpenAI names them."""
-    prompt, written = completion.usage.prompt_tokens, completion.usage.tokens
+def usage_of(completions: Sequence[Completion]) -> dict[str, JsonValue]:
+    """Token counts as OpenAI names them: the prompt counts once, the answers' tokens are added up."""
+    usages = [completion.usage for completion in completions]
+    prompt, written = usages[0].prompt_tokens, sum(usage.tokens for usage in usages)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": written,
         "total_tokens": prompt + written,
-        "prompt_tokens_details": {"cached_tokens": completion.usage.reused},
+        # what one answer read, the others reused
+        "prompt_tokens_details": {"cached_tokens": min(usage.reused for usage in usages)},
     }
 
 
-def _session(compiled: CompiledSpec, limit: int, most: int, wishes: Wishes) -> tuple[int, Session]:
-    """A session under ``limit``, or under ``most`` where the shortest record needs more than ``limit``."""
-    on_budget, canonical_text = wishes.on_budget, wishes.canonical_text
+def _sessions(compiled: CompiledSpec, chat: ChatRequest, limit: int, most: int) -> tuple[int, list[Session]]:
+    """A session for each answer: under ``limit``, or ``most`` where the shortest record needs more."""
+    wishes = chat.factorspec
+    session = partial(
+        compiled.decoder.session, on_budget=wishes.on_budget, canonical_text=wishes.canonical_text
+    )
     try:
-        return limit, compiled.decoder.session(limit, on_budget=on_budget, canonical_text=canonical_text)
+        return limit, [session(limit) for _ in range(chat.n)]
     except TokenLimitTooSmall:
         if most <= limit:
             raise
-        return most, compiled.decoder.session(most, on_budget=on_budget, canonical_text=canonical_text)
+        return most, [session(most) for _ in range(chat.n)]
 
 
-def _sampling(chat: ChatRequest) -> Sampling:
-    seed = secrets.randbits(63) if chat.seed is None else chat.seed
+def _sampling(chat: ChatRequest, seed: int) -> Sampling:
     return Sampling(temperature=chat.temperature, top_p=chat.top_p, top_k=chat.top_k, seed=seed)

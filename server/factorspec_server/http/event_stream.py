@@ -7,11 +7,10 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import cast
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
-from factorspec_server.engines import Commit, Completion
-from factorspec_server.http.chat_service import ChatJob, ChatService, usage_of
+from factorspec_server.engines import Commit, Completion, Event
+from factorspec_server.http.chat_service import ChatJob, ChatService, ChoiceJob, usage_of
 from factorspec_server.http.error_body import DEFECT, defect_body, error_body
 from factorspec_server.http.metrics import Tally
 
@@ -52,28 +51,58 @@ async def answer_events(service: ChatService, job: ChatJob, tally: Tally) -> Asy
 
 async def _events(service: ChatService, job: ChatJob, tally: Tally) -> AsyncGenerator[dict[str, JsonValue]]:
     chunks = AnswerChunks(service, job)
-    running = cast("AsyncGenerator[Commit | Completion]", service.served.engine.stream(job.request))
-    async with aclosing(running) as parts:
-        async for part in parts:
-            if isinstance(part, Completion):
-                last = chunks.end(part)
-                tally.completed(part)
-            else:
-                last = chunks.of_commit(part)
+    async with aclosing(service.served.engine.stream(job.requests)) as running:
+        async for event in running:
+            last = chunks.of(event)
+            if chunks.is_complete:
+                tally.completed(chunks.completions)
             for chunk in last:
                 yield chunk
 
 
 class AnswerChunks:
-    """The chunks of one answer, as its commits come."""
+    """The chunks of one answer, as its choices' commits come."""
 
     def __init__(self, service: ChatService, job: ChatJob) -> None:
-        self._service = service
-        self._job = job
         self._with_usage = job.chat.stream_options.include_usage
         usage: dict[str, JsonValue] = {"usage": None} if self._with_usage else {}
         self._envelope = service.envelope(job, "chat.completion.chunk") | usage
-        self._read = _Reader(service, job)
+        self._choices = [_ChoiceChunks(service, job, index) for index in range(len(job.choices))]
+
+    @property
+    def is_complete(self) -> bool:
+        """True once all choices have ended."""
+        return all(choice.completion is not None for choice in self._choices)
+
+    @property
+    def completions(self) -> list[Completion]:
+        """Those of the choices that have ended, in order."""
+        return [choice.completion for choice in self._choices if choice.completion is not None]
+
+    def of(self, event: Event) -> list[dict[str, JsonValue]]:
+        """The chunks of what came; the last event's are followed by the usage, if it was asked for.
+
+        Raises:
+            FactorspecError: as ``ChatService.text_of``.
+        """
+        choice, part = self._choices[event.index], event.part
+        made = choice.end(part) if isinstance(part, Completion) else choice.of_commit(part)
+        chunks = [self._envelope | one for one in made]
+        if self.is_complete and self._with_usage:
+            chunks.append({**self._envelope, "choices": [], "usage": usage_of(self.completions)})
+        return chunks
+
+
+class _ChoiceChunks:
+    """What is the choice's own in its chunks."""
+
+    def __init__(self, service: ChatService, job: ChatJob, index: int) -> None:
+        self.completion: Completion | None = None
+        self._service = service
+        self._job = job
+        self._index = index
+        self._choice = job.choices[index]
+        self._read = _Reader(service, self._choice)
         self._role: dict[str, JsonValue] = {"role": "assistant", "refusal": None}
 
     def of_commit(self, commit: Commit) -> list[dict[str, JsonValue]]:
@@ -82,30 +111,33 @@ class AnswerChunks:
         return [self._content(text)] if text else []
 
     def end(self, completion: Completion) -> list[dict[str, JsonValue]]:
-        """The last chunks: what is left of the text, the end with the report, usage if asked for.
-
-        Raises:
-            FactorspecError: as ``ChatService.text_of``.
-        """
-        rest = self._service.text_of(self._job, completion)[self._read.num_characters :]
+        """The last chunks: what is left of the text, and the end with the report."""
+        rest = self._service.text_of(self._choice, completion)[self._read.num_characters :]
+        self.completion = completion
         chunks = [self._content(rest)] if rest or self._role else []
-        end = {**self._envelope, "choices": [_choice({}, completion.finish_reason)]}
-        chunks.append({**end, **self._service.vendor_part(self._job, completion)})
-        if self._with_usage:
-            chunks.append({**self._envelope, "choices": [], "usage": usage_of(completion)})
-        return chunks
+        report = self._service.report(self._job, self._choice, completion)
+        vendor: JsonValue = {"spec_hash": self._job.spec_hash, "report": report}
+        end = self._chunk({}, completion.finish_reason)
+        return [*chunks, end if report is None else end | {"factorspec": vendor}]
 
     def _content(self, text: str) -> dict[str, JsonValue]:
         role, self._role = self._role, {}
-        return {**self._envelope, "choices": [_choice({**role, "content": text})]}
+        return self._chunk({**role, "content": text})
+
+    def _chunk(self, delta: dict[str, JsonValue], finish_reason: str | None = None) -> dict[str, JsonValue]:
+        return {
+            "choices": [
+                {"index": self._index, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+            ]
+        }
 
 
 class _Reader:
     """Text of commits, whole characters only."""
 
-    def __init__(self, service: ChatService, job: ChatJob) -> None:
+    def __init__(self, service: ChatService, choice: ChoiceJob) -> None:
         self._vocabulary = service.served.canonical.vocabulary
-        self._is_chat = job.session is None
+        self._is_chat = choice.session is None
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._lead = self._vocabulary.lead
         self.num_characters = 0
@@ -119,10 +151,6 @@ class _Reader:
                 text, self._lead = text.removeprefix(self._lead), ""
         self.num_characters += len(text)
         return text
-
-
-def _choice(delta: dict[str, JsonValue], finish_reason: str | None = None) -> JsonValue:
-    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
 
 def _event(value: dict[str, JsonValue]) -> str:

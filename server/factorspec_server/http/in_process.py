@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Self
 
 from factorspec_sdk.errors import Incomplete, JsonValue
-from factorspec_server.engines import Commit, Completion, load_model
+from factorspec_server.engines import Event, cancel, load_model
 from factorspec_server.engines.load import DtypeName
-from factorspec_server.http.chat_request import read_chat_request
-from factorspec_server.http.chat_service import ChatService
+from factorspec_server.http.chat_service import ChatJob, ChatService
 from factorspec_server.http.event_stream import AnswerChunks
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import DraftingName, ServerSettings
@@ -54,37 +52,29 @@ class InProcessEngine:
             FactorspecError: as the server would answer; places in a document are pointers into it.
             Incomplete: there was no answer within ``timeout_s`` seconds.
         """
-        job = self._service.prepare(read_chat_request(body))
+        job = self._service.prepare(self._service.read(body))
         try:
-            completion = self._service.served.engine.generate(job.request, timeout_s=timeout_s)
+            completions = self._service.served.engine.generate(job.requests, timeout_s=timeout_s)
         except TimeoutError as error:
-            partial = "" if job.session is None else job.session.text
-            raise Incomplete(f"not complete after {timeout_s:g} s", partial=partial) from error
-        return self._service.answer(job, completion)
+            raise _too_late(job, timeout_s) from error
+        return self._service.answer(job, completions)
 
     def stream(self, body: dict[str, JsonValue], *, timeout_s: float) -> Generator[dict[str, JsonValue]]:
         """The answer's chunks, as a server streams them. Closing it cancels the request.
 
         Raises as ``complete``.
         """
-        job = self._service.prepare(read_chat_request(body))
-        chunks, parts = AnswerChunks(self._service, job), SimpleQueue[Commit | Completion]()
-        request = replace(job.request, on_commit=parts.put)
+        job = self._service.prepare(self._service.read(body))
+        chunks, events = AnswerChunks(self._service, job), SimpleQueue[Event]()
         deadline_s = time.monotonic() + timeout_s
         try:
-            done = self._service.served.engine.enqueue(request)
-            done.add_done_callback(lambda future: parts.put(future.result()))
-            while True:
-                part = parts.get(timeout=max(0.0, deadline_s - time.monotonic()))
-                if isinstance(part, Completion):
-                    yield from chunks.end(part)
-                    return
-                yield from chunks.of_commit(part)
+            self._service.served.engine.watch(job.requests, events.put)
+            while not chunks.is_complete:
+                yield from chunks.of(events.get(timeout=max(0.0, deadline_s - time.monotonic())))
         except Empty as error:
-            partial = "" if job.session is None else job.session.text
-            raise Incomplete(f"not complete after {timeout_s:g} s", partial=partial) from error
+            raise _too_late(job, timeout_s) from error
         finally:
-            request.cancelled.set()
+            cancel(job.requests)
 
     def model_name(self, *, timeout_s: float) -> str:
         """The name of the served model."""
@@ -93,3 +83,8 @@ class InProcessEngine:
     def close(self) -> None:
         """Finish what was taken and stop the engine."""
         self._service.served.engine.close()
+
+
+def _too_late(job: ChatJob, timeout_s: float) -> Incomplete:
+    session = job.choices[0].session
+    return Incomplete(f"not complete after {timeout_s:g} s", partial="" if session is None else session.text)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from factorspec_server.engines import Completion
+from factorspec_server.engines import Completion, Usage
 from factorspec_server.http.chat_service import ChatJob, ChatService
 
 _TIMES_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -72,9 +73,15 @@ class Metrics:
         """A request ended: "ok" or an error's code."""
         self._requests.labels(outcome).inc()
 
-    def count_completion(self, job: ChatJob, completion: Completion, time_s: float) -> None:
+    def count_answer(self, job: ChatJob, completions: Sequence[Completion], time_s: float) -> None:
         """A request was run; ``time_s`` seconds passed from its arrival."""
-        usage = completion.usage
+        for completion in completions:
+            self._count_usage(completion.usage)
+        self._time.observe(time_s)
+        if job.compiled is not None and not job.was_cached:
+            self._compile.observe(job.compiled.compile_s)
+
+    def _count_usage(self, usage: Usage) -> None:
         self._tokens.labels("prompt").inc(usage.prompt_tokens)
         self._tokens.labels("reused").inc(usage.reused)
         self._tokens.labels("certain").inc(usage.certain)
@@ -88,9 +95,6 @@ class Metrics:
         self._run.labels("prompt").inc(usage.prompt_tokens - usage.reused)
         self._run.labels("kept").inc(usage.tokens_run - usage.in_vain)
         self._run.labels("in_vain").inc(usage.in_vain)
-        self._time.observe(time_s)
-        if job.compiled is not None and not job.was_cached:
-            self._compile.observe(job.compiled.compile_s)
 
     def tally(self, job: ChatJob, started: float) -> Tally:
         """What counts how one request ends; ``started`` is by ``time.perf_counter``."""
@@ -109,10 +113,10 @@ class Tally:
         self._job = job
         self._started = started
 
-    def completed(self, completion: Completion) -> None:
+    def completed(self, completions: Sequence[Completion]) -> None:
         """With an answer."""
         self._metrics.count_outcome("ok")
-        self._metrics.count_completion(self._job, completion, time.perf_counter() - self._started)
+        self._metrics.count_answer(self._job, completions, time.perf_counter() - self._started)
 
     def failed(self, code: str) -> None:
         """With an error."""

@@ -11,6 +11,7 @@ CAPABILITIES: Mapping[str, str] = {
     "relations": "x-factorspec in a schema is enforced, its hash echoed, with a report",
     "seed": "equal seeds give equal answers",
     "stop": "stop strings in a chat",
+    "n": "several choices, each with a sampling stream of its own",
     "refusals": "what is malformed or not supported is a 400 that names the field by a JSON pointer",
     "models": "a model that is not served is a 404",
     "health": "/health counts requests that run and wait",

@@ -167,7 +167,7 @@ def test_foreign_host_names_are_refused() -> None:
 
 def test_metrics_count_what_happened(own_server: Server) -> None:
     answer = post(own_server).json()
-    post(own_server, n=3)
+    post(own_server, best_of=3)
     text = httpx.get(f"{own_server.root}/metrics").text
     assert 'factorspec_requests_total{outcome="ok"} 1.0' in text
     assert 'factorspec_requests_total{outcome="unsupported_keyword"} 1.0' in text

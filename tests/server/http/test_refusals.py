@@ -118,7 +118,7 @@ def test_all_problems_of_a_document_at_once(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("n", 2),
+        ("n", 17),
         ("logprobs", True),
         ("top_logprobs", 3),
         ("logit_bias", {"5": 1}),
