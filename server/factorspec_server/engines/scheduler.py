@@ -31,6 +31,7 @@ from factorspec_server.engines.seam import Model
 
 _IDLE_CHECK_S = 1.0
 _LAST_STEP_S = 5.0
+_EVENTS_AT_ONCE = 32
 
 ResultT = TypeVar("ResultT")
 
@@ -210,13 +211,17 @@ class EngineThread:
         """
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[Event] = asyncio.Queue()
-        num_open = len(requests)
+        num_open, num_seen = len(requests), 0
         self.watch(requests, lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
         try:
             while num_open:
                 event = await events.get()
-                num_open -= isinstance(event.part, Completion)
+                num_open, num_seen = num_open - isinstance(event.part, Completion), num_seen + 1
                 yield event
+                if num_seen % _EVENTS_AT_ONCE == 0:
+                    await asyncio.sleep(
+                        0
+                    )  # get() does not wait while there are events; others have their turn
         finally:
             cancel(requests)
 

@@ -210,3 +210,27 @@ def test_a_stream_of_several_requests_tells_which_one(engine: EngineThread) -> N
         tokens = tuple(token for part in commits if isinstance(part, Commit) for token in part.token_ids)
         (alone,) = generate_batch(ScriptedModel(64), [free(seed, token_limit=3 + seed)])
         assert isinstance(last, Completion) and last.token_ids == tokens == alone.token_ids
+
+
+def test_a_stream_with_much_to_tell_lets_others_have_their_turn(engine: EngineThread) -> None:
+    async def main() -> int:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        stream = engine.stream([free(token_limit=500)])
+        await anext(stream)
+        while engine.num_running:
+            engine.call(lambda: None)  # waits for the engine, and keeps the loop from reading meanwhile
+        await asyncio.sleep(0)  # all that it wrote is there now
+        before = turns
+        assert len([event async for event in stream]) == 500
+        task.cancel()
+        return turns - before
+
+    assert asyncio.run(main()) > 5

@@ -102,7 +102,9 @@ def test_a_client_that_leaves_frees_the_places_of_all(own_server: Server) -> Non
     own_server.model.pause_after = 5
     asked = body(schema=None, max_tokens=60_000, n=6, seed=1, stream=True)
     with httpx.stream("POST", f"{own_server.url}/chat/completions", json=asked, timeout=20) as found:
-        assert next(found.iter_lines()).startswith("data: ")
+        lines = found.iter_lines()  # while it is there, the connection is
+        assert next(lines).startswith("data: ")
+        wait_until(lambda: not own_server.model.gate.is_set())
         running = [job.request for job in own_server.engine._running]
     wait_until(lambda: all(request.cancelled.is_set() for request in running))
     own_server.model.gate.set()

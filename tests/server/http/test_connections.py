@@ -62,7 +62,9 @@ def test_a_stream_dropped_midway_frees_its_place(own_server: Server) -> None:
         json=body(schema=None, max_tokens=60_000, temperature=1, seed=1, stream=True),
         timeout=20,
     ) as answer:
-        assert next(answer.iter_lines()).startswith("data: ")
+        lines = answer.iter_lines()  # while it is there, the connection is
+        assert next(lines).startswith("data: ")
+        wait_until(lambda: not own_server.model.gate.is_set())
         running = own_server.engine._running[0].request
     wait_until(running.cancelled.is_set)
     own_server.model.gate.set()
