@@ -130,7 +130,7 @@ class Report:
         decode_s: seconds for the record.
         compile_s: seconds to compile the spec, in this request or an earlier one.
         spec_cached: True if it was an earlier one.
-        seed: of the sampling noise; the same seed gives the same record.
+        seed: of the sampling noise; the same seed gives the same record. None: the server does not tell.
         relations: a verdict for each relation on each object that holds it.
         objective: what the record reaches, level by level.
         origins: each token's text and where it came from; None unless the call asked for it.
@@ -152,7 +152,7 @@ class Report:
     decode_s: float
     compile_s: float
     spec_cached: bool
-    seed: int
+    seed: int | None
     reused: int = 0
     fill_steps: int = 0
     drafts: Mapping[str, DraftReport] = field(default_factory=dict)

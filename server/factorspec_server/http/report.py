@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from factorspec_sdk.decoding import Session
@@ -23,6 +24,7 @@ from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.relations.checking import Verdict
 from factorspec_sdk.relations.objective import shown_value
 from factorspec_sdk.tokens import Vocabulary
+from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.check import check_spec, objective_values
 from factorspec_server.engines import Usage
 from factorspec_server.http.compiled_spec import CompiledSpec
@@ -30,19 +32,12 @@ from factorspec_server.http.compiled_spec import CompiledSpec
 
 def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[str, JsonValue]:
     """The report, without what belongs to the request itself."""
-    counted = session.report
     record = json.loads(session.text) if session.state == "complete" else None
-    judged = check_spec(compiled.spec, record) if record is not None else []
+    certificates = [certificate_json(certificate) for certificate in compiled.certificates]
     return {
-        "exact": counted.exact,
-        "near_limit": counted.near_limit,
+        **session_counts(session),
         "prompt_tokens": usage.prompt_tokens,
         "reused": usage.reused,
-        "tokens": len(session.tokens),
-        "certain": counted.certain,
-        "chosen": counted.chosen,
-        "free": counted.free,
-        "choice_points": counted.choice_points,
         "model_steps": usage.model_steps,
         "fill_steps": usage.fill_steps,
         "guessed": usage.guessed,
@@ -54,21 +49,45 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
         "prefill_s": round(usage.prefill_s, 6),
         "decode_s": round(usage.decode_s, 6),
         "compile_s": round(compiled.compile_s, 6),
-        "relations": [_verdict(verdict) for verdict in judged],
-        "objective": _objective(compiled, record),
+        **record_report(compiled.spec, record, certificates),
+    }
+
+
+def session_counts(session: Session) -> dict[str, JsonValue]:
+    """What the session itself counts. O(tokens)."""
+    counted = session.report
+    return {
+        "exact": counted.exact,
+        "near_limit": counted.near_limit,
+        "tokens": session.num_tokens,
+        "certain": counted.certain,
+        "chosen": counted.chosen,
+        "free": counted.free,
+        "choice_points": counted.choice_points,
         **({} if counted.text_filter is None else {"text_filter": asdict(counted.text_filter)}),
     }
 
 
-def _objective(compiled: CompiledSpec, record: JsonValue) -> list[JsonValue]:
-    """What was reached at each level, and what is proven about it."""
+def record_report(
+    spec: Spec, record: JsonValue, certificates: Sequence[Mapping[str, JsonValue]]
+) -> dict[str, JsonValue]:
+    """What the relations say of a record, and what it reaches at each level of the objective.
+
+    Args:
+        spec: of the record.
+        record: None where it is not complete.
+        certificates: what is proven about each level (``certificate_json``).
+    """
     if record is None:
-        return []
-    values = objective_values(compiled.spec, record)
-    return [
-        {**certificate_json(certificate), "value": shown_value(value)}
-        for certificate, value in zip(compiled.certificates, values, strict=True)
-    ]
+        return {"relations": [], "objective": []}
+    values = objective_values(spec, record)
+    return {
+        "relations": [_verdict(verdict) for verdict in check_spec(spec, record)],
+        "objective": [
+            {**certificate, "value": shown_value(value)}
+            for certificate, value in zip(certificates, values, strict=True)
+        ],
+    }
 
 
 def origins_of(session: Session, vocabulary: Vocabulary) -> list[JsonValue]:

@@ -8,9 +8,8 @@ sessions are opened for each request, since its options stand in the key.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from factorspec_sdk.errors import FactorspecError
@@ -19,7 +18,8 @@ from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import may_ask_for_relations, open_envelope
 from factorspec_server.sglang.refusals import refusal_text
 from factorspec_server.sglang.relations import Relations
-from factorspec_server.sglang.session_grammar import Ended, SessionGrammar
+from factorspec_server.sglang.reports import ReportSender
+from factorspec_server.sglang.session_grammar import SessionGrammar
 
 _logger = logging.getLogger(__name__)
 
@@ -27,8 +27,9 @@ _logger = logging.getLogger(__name__)
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
     relations = Relations(tokenizer, vocab_size, eos_token_ids or ())
+    reports = ReportSender.of_environment() if compat.is_first_rank() else None
     any_whitespace = not server_args.constrained_json_disable_any_whitespace
-    backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations)
+    backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations, reports)
     if not server_args.reasoning_parser:
         return backend
     parser = compat.ReasoningParser(
@@ -72,7 +73,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
         eos_token_ids: set[int] | None,
         any_whitespace: bool,
         relations: Relations,
-        ended: Callable[[Ended], None] | None = None,
+        reports: ReportSender | None = None,
     ) -> None:
         super().__init__(
             tokenizer,
@@ -81,7 +82,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             any_whitespace=any_whitespace,
         )
         self._relations = relations
-        self._ended = ended
+        self._reports = reports
 
     def dispatch_json(self, key_string: str) -> Any:
         """The grammar of a JSON Schema."""
@@ -97,7 +98,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             opened.session,
             self._relations.end_ids[0],
             request_id=envelope.options.id,
-            ended=self._ended,
+            ended=None if self._reports is None else partial(self._reports.send, opened),
         )
         grammar.grammar_stats = compat.GrammarStats(dispatch_type="json", is_cache_hit=opened.was_cached)
         return grammar

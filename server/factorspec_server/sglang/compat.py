@@ -6,6 +6,7 @@ asked for: importing it imports nothing of SGLang.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -33,9 +34,13 @@ _MODULES = {
     "HookType": "sglang.srt.plugins.hook_registry",
     "KVWriteLoc": "sglang.srt.mem_cache.memory_pool",
     "apply_token_bitmask_inplace_triton": "sglang.kernels.ops.grammar.bitmask_ops",
+    "get_tensor_model_parallel_rank": "sglang.srt.distributed",
     "is_cpu": "sglang.srt.utils",
 }
 
+ARGUMENTS_CHECKED = "sglang.srt.server_args.ServerArgs.check_server_args"
+"""Runs in the main process, with all options known, before the schedulers start."""
+_HTTP_SERVER = "sglang.srt.entrypoints.http_server"
 XGRAMMAR_MASK = "sglang.srt.constrained.xgrammar_backend.XGrammarGrammar.apply_vocab_mask"
 """Raises for tensors on a CPU."""
 NATIVE_ATTENTION = "sglang.srt.layers.attention.torch_native_backend.TorchNativeAttnBackend.forward_extend"
@@ -79,3 +84,14 @@ def add_backend(factory: Any) -> None:
     __getattr__("register_grammar_backend")(BACKEND_NAME, factory)
     if BACKEND_NAME not in arguments.GRAMMAR_BACKEND_CHOICES:
         arguments.add_grammar_backend_choices([BACKEND_NAME])
+
+
+def is_first_rank() -> bool:
+    """True in one of the schedulers that compute the same tokens together."""
+    return bool(__getattr__("get_tensor_model_parallel_rank")() == 0)
+
+
+def http_app() -> Any | None:
+    """The app that SGLang serves over HTTP; None in a process that serves none."""
+    module = sys.modules.get(_HTTP_SERVER)
+    return None if module is None else module.app

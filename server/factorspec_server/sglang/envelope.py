@@ -43,6 +43,7 @@ class RequestOptions(BaseModel):
         id: names the request in reports; None: nobody waits for one.
         token_limit: most tokens of the record.
         on_budget: what happens where a budget ends in mid-record.
+        origins: the report says where each token came from.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -50,6 +51,7 @@ class RequestOptions(BaseModel):
     id: str | None = None
     token_limit: Annotated[int | None, Field(ge=1)] = None
     on_budget: Literal["narrow", "abort"] = "narrow"
+    origins: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ def register() -> None:
         _logger.error("factorspec is not available: %s", error)
         return
     compat.add_backend(_make_backend)
+    _hook(compat.ARGUMENTS_CHECKED, _arguments_checked, compat.HookType.AFTER)
     if compat.is_cpu():
         _fill_gaps_on_cpu()
 
@@ -36,11 +37,29 @@ def _make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_i
     return make_backend(server_args, tokenizer, vocab_size, eos_token_ids)
 
 
+def _arguments_checked(result: object, server_args: Any) -> None:
+    """Let answers over HTTP say what was enforced."""
+    app = compat.http_app()
+    if app is None or server_args.grammar_backend != compat.BACKEND_NAME:
+        return
+    if server_args.tokenizer_worker_num > 1:
+        _logger.warning("with --tokenizer-worker-num above 1 answers do not say which spec was enforced")
+        return
+    from factorspec_server.sglang.answers import attach
+
+    attach(app)
+
+
 def _fill_gaps_on_cpu() -> None:
     from factorspec_server.sglang.cpu_attention import forward_extend
     from factorspec_server.sglang.cpu_masks import apply_vocab_mask
 
-    registry, around = compat.HookRegistry, compat.HookType.AROUND
-    for place, hook in ((compat.XGRAMMAR_MASK, apply_vocab_mask), (compat.NATIVE_ATTENTION, forward_extend)):
-        if not any(known is hook for _, known, _ in registry._hooks.get(place, ())):  # noqa: SLF001
-            registry.register(place, hook, around)
+    _hook(compat.XGRAMMAR_MASK, apply_vocab_mask, compat.HookType.AROUND)
+    _hook(compat.NATIVE_ATTENTION, forward_extend, compat.HookType.AROUND)
+
+
+def _hook(place: str, hook: Any, kind: Any) -> None:
+    """Register a hook, once."""
+    registry = compat.HookRegistry
+    if not any(known is hook for _, known, _ in registry._hooks.get(place, ())):  # noqa: SLF001
+        registry.register(place, hook, kind)

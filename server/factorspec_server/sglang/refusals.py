@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from factorspec_sdk.errors import FactorspecError, JsonValue
+from factorspec_sdk.errors import FactorspecError, JsonValue, TokenLimitTooSmall
 from factorspec_server.http.error_body import error_body, status_of
 
 _MARK = "\nfactorspec: "
@@ -40,3 +40,37 @@ def read_refusal(text: str, schema_pointer: str) -> tuple[int, dict[str, JsonVal
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return status, body
+
+
+class Refusal(Exception):
+    """An answer that is an error.
+
+    Attributes:
+        status: of HTTP.
+        body: in OpenAI's form.
+    """
+
+    def __init__(self, status: int, body: dict[str, JsonValue]) -> None:
+        super().__init__(status, body)
+        self.status = status
+        self.body = body
+
+
+def refusal_of_answer(status: int, answer: object, asked_pointer: str, limit_field: str) -> Refusal | None:
+    """What SGLang's error stands for; None if it is one of its own.
+
+    Args:
+        status: of SGLang's answer.
+        answer: its body, ``{"message": …}`` or ``{"error": {"message": …}}``.
+        asked_pointer: where the document stands in the request.
+        limit_field: JSON pointer of the request's token limit.
+    """
+    told = answer.get("error", answer) if isinstance(answer, dict) else None
+    message = told.get("message") if isinstance(told, dict) else None
+    read = read_refusal(message, asked_pointer) if isinstance(message, str) else None
+    if read is None:
+        return None
+    error = read[1]["error"]
+    if isinstance(error, dict) and error.get("code") == TokenLimitTooSmall.code:
+        error["param"] = limit_field
+    return Refusal(*read)

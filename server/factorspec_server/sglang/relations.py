@@ -15,7 +15,7 @@ from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.engines.chat_vocabulary import chat_vocabulary
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.settings import Budgets
-from factorspec_server.sglang.envelope import Envelope
+from factorspec_server.sglang.envelope import Envelope, RequestOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Opened:
     """A session for one request, and what it was opened from."""
 
     session: Session
+    options: RequestOptions
     compiled: CompiledSpec
     was_cached: bool
 
@@ -58,7 +59,7 @@ class Relations:
         compiled.decoder.prepare()
         options = envelope.options
         session = compiled.decoder.session(options.token_limit, on_budget=options.on_budget)
-        return Opened(session, compiled, was_cached)
+        return Opened(session, options, compiled, was_cached)
 
     def _made(self, tokenizer: Any, vocab_size: int) -> Compiler:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)

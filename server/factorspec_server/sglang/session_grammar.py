@@ -22,13 +22,14 @@ import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 import torch
 
 from factorspec_sdk.decoding import GuessPolicy, Plan, Session, Shape
-from factorspec_sdk.errors import FactorspecError
+from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_server.sglang.cpu_masks import mask_logits
 
 _logger = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class SessionGrammar:
         session: of the record; shared with nobody.
         end_id: the token that follows a complete record.
         grammar_stats: SGLang's own counts.
+        counts: what a speculative worker did for the record, by the names of ``http/report.py``
+            (``model_steps``, ``drafts`` and so on); what is missing is told as of decoding token by token.
     """
 
     grammar_stats: Any
@@ -77,6 +80,8 @@ class SessionGrammar:
         self._tell = ended
         self._has_ended = False
         self._finished = False
+        self.counts: dict[str, JsonValue] = {}
+        self._times_s = [perf_counter()]
         self._error: FactorspecError | None = None
 
     @property
@@ -93,8 +98,20 @@ class SessionGrammar:
     def finished(self, finished: bool) -> None:
         is_news = finished and not self._finished
         self._finished = finished
+        if is_news:
+            self._times_s.append(perf_counter())
         if is_news and self._tell is not None and self._request_id is not None:
             self._tell(Ended(self._request_id, self, self._error))
+
+    @property
+    def prefill_s(self) -> float:
+        """Seconds from when the session was opened to its first token."""
+        return self._times_s[1] - self._times_s[0] if len(self._times_s) > 1 else 0.0
+
+    @property
+    def decode_s(self) -> float:
+        """Seconds from the first token to the end of the request."""
+        return self._times_s[-1] - self._times_s[1] if len(self._times_s) > 1 else 0.0
 
     @property
     def is_complete(self) -> bool:
@@ -114,6 +131,8 @@ class SessionGrammar:
             ValueError: it is not allowed, or the record was given up; SGLang aborts the request.
         """
         self.current_token = token
+        if len(self._times_s) == 1:
+            self._times_s.append(perf_counter())
         if self._has_ended:
             return
         if self._error is not None:
@@ -171,7 +190,7 @@ class SessionGrammar:
     def copy(self) -> Self:
         """An independent grammar in the same state."""
         twin = copy(self)
-        twin.session = self.session.copy()
+        vars(twin).update(session=self.session.copy(), counts={**self.counts}, _times_s=[*self._times_s])
         if self.grammar_stats is not None:
             twin.grammar_stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
         return twin

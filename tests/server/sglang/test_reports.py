@@ -1,0 +1,114 @@
+"""Reports from a scheduler's thread to the board of the HTTP process, through a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from factorspec_sdk.testing import vocabulary_like
+from factorspec_sdk.tokens import Canonical
+from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.sglang.envelope import RequestOptions
+from factorspec_server.sglang.relations import Opened
+from factorspec_server.sglang.reports import ADDRESS_VARIABLE, ReportBoard, ReportSender, digest_of
+from factorspec_server.sglang.session_grammar import Ended, SessionGrammar
+from tests.server.http.serving import TRIP
+
+
+@pytest.fixture
+def board() -> Iterator[ReportBoard]:
+    made = ReportBoard()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    return Compiler(Canonical(vocabulary_like("smollm2")), max_entries=4, max_bytes=1 << 24)
+
+
+def finished(compiler: Compiler, *, origins: bool = False) -> tuple[Opened, SessionGrammar]:
+    compiled, cached = compiler.compile(TRIP)
+    opened = Opened(compiled.decoder.session(), RequestOptions(id="r", origins=origins), compiled, cached)
+    grammar, source = SessionGrammar(opened.session, 0), random.Random(4)
+    while grammar.session.state == "open":
+        grammar.accept_token(source.choice(list(grammar.session.allowed())))
+    grammar.finished = True
+    return opened, grammar
+
+
+@pytest.mark.parametrize("origins", [False, True])
+def test_a_report_says_what_the_session_counted(
+    board: ReportBoard, compiler: Compiler, origins: bool
+) -> None:
+    opened, grammar = finished(compiler, origins=origins)
+    grammar.counts["model_steps"] = 3
+    sender = ReportSender(board.address)
+    sender.send(opened, Ended("r", grammar))
+    (report,) = asyncio.run(board.take("r", 1))
+    counted = grammar.session.report
+    assert report["tokens"] == counted.num_tokens
+    assert (report["certain"], report["chosen"], report["free"]) == (
+        counted.certain,
+        counted.chosen,
+        counted.free,
+    )
+    assert report["model_steps"] == 3
+    assert report["error"] is None
+    assert report["digest"] == digest_of(grammar.session.text)
+    assert report["decode_s"] == round(grammar.decode_s, 6)
+    told = report.get("origins")
+    assert (told is not None) == origins
+    if isinstance(told, list):
+        assert len(told) == counted.num_tokens
+
+
+def test_whoever_waits_is_woken_and_reports_are_told_apart(board: ReportBoard, compiler: Compiler) -> None:
+    opened, grammar = finished(compiler)
+    sender = ReportSender(board.address)
+
+    async def main() -> None:
+        waiting = [asyncio.ensure_future(board.take(name, 2)) for name in ("a", "b")]
+        await asyncio.sleep(0)
+        for name in ("b", "a", "b", "a"):
+            sender.send(opened, Ended(name, grammar))
+        assert [len(found) for found in await asyncio.gather(*waiting)] == [2, 2]
+
+    asyncio.run(main())
+
+
+def test_a_wait_has_a_deadline(board: ReportBoard) -> None:
+    started = time.monotonic()
+    assert asyncio.run(board.take("never", 1, deadline_s=0.05)) == []
+    assert time.monotonic() - started < 5
+
+
+def test_reports_that_nobody_takes_do_not_pile_up(board: ReportBoard) -> None:
+    for at in range(5000):
+        board._note(str(at), {})
+    assert len(board._kept) == 4096
+    board.forget("4999")
+    assert "4999" not in board._kept
+
+
+def test_nobody_sends_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
+    assert ReportSender.of_environment() is None
+
+
+def test_a_lost_listener_does_not_stop_the_sender(
+    board: ReportBoard, compiler: Compiler, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened, grammar = finished(compiler)
+    gone = ReportBoard()
+    sender = ReportSender(gone.address)
+    gone.close()
+    sender.send(opened, Ended("r", grammar))
+    sender._address = f"\0{board.address}"
+    sender.send(opened, Ended("s", grammar))
+    found = asyncio.run(board.take("s", 1))
+    assert len(found) == 1
