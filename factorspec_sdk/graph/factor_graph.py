@@ -10,6 +10,7 @@ from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.components import Component
 from factorspec_sdk.graph.costs import ProgramCosts
 from factorspec_sdk.graph.cp.backed import BackedSearch
+from factorspec_sdk.graph.envelope import enveloped
 from factorspec_sdk.graph.feasibility import Costs, NodeCost
 from factorspec_sdk.graph.program import Program
 from factorspec_sdk.graph.search import Search
@@ -27,12 +28,19 @@ class FactorGraph:
     """``Feasibility`` of a whole spec: its components side by side."""
 
     def __init__(
-        self, unrolled: Unrolled, program: Program, components: list[Component], store: NodeStore
+        self,
+        unrolled: Unrolled,
+        program: Program,
+        components: list[Component],
+        store: NodeStore,
+        life: set[int] | None = None,
     ) -> None:
+        """``life``: of the graph whose components and store these are, if another's."""
         self._store = store
-        # A set, since objects of compiled classes take no weak references: it is freed with the graph.
-        self._life: set[int] = set()
-        finalize(self._life, store.dissolve)
+        # A set, since objects of compiled classes take no weak references: it is freed with the last graph.
+        self._life: set[int] = set() if life is None else life
+        if life is None:
+            finalize(self._life, store.dissolve)
         self._most_nodes = max(2 * len(store), MAX_NODES)
         self.unrolled = unrolled
         self.program = program
@@ -98,6 +106,11 @@ class FactorGraph:
         assert isinstance(inner, tuple)
         taken, layer, inner = search.forced(layer, inner)
         return taken, ((layer, inner),)
+
+    def around(self, before: str, after: str) -> FactorGraph:
+        """The same records with fixed text around them; what is worked out is shared with this graph."""
+        program = enveloped(self.program, before, after)
+        return FactorGraph(self.unrolled, program, self.components, self._store, self._life)
 
     def with_costs(self, cost: NodeCost) -> Costs:
         """Bounds on completions (see ``Costs``)."""
