@@ -33,8 +33,8 @@ is wrong at once, each with its place, the offending value and a hint.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -66,6 +66,12 @@ class Problem:
     message: str
     value: str | None = None
     hint: str | None = None
+
+    def within(self, pointer: str) -> Problem:
+        """The problem, its place behind a JSON pointer; a place that is no pointer goes into the message."""
+        if self.place == "" or self.place.startswith("/"):
+            return replace(self, place=pointer + self.place)
+        return replace(self, place=pointer, message=f"{self.place}: {self.message}")
 
     def __str__(self) -> str:
         text = f"{self.place or '(root)'}: {self.message}"
@@ -105,6 +111,14 @@ class Attempt:
     time_s: float = 0.0
 
 
+def _text_of(message: str, problems: Sequence[Problem]) -> str:
+    if not problems:
+        return message
+    if len(problems) == 1:
+        return f"{message}: {problems[0]}"
+    return f"{message}:" + "".join(f"\n  - {problem}" for problem in problems)
+
+
 class FactorspecError(Exception):
     """Base of all errors of this package.
 
@@ -113,23 +127,26 @@ class FactorspecError(Exception):
         message: one sentence for people.
         problems: everything that is wrong, in order; may be empty.
         attempts: answers that a client got before it gave up, first to last.
+        is_placed: the places of its problems are pointers into the whole request, not into one document.
     """
 
     code: ClassVar[str] = "factorspec_error"
     attempts: tuple[Attempt, ...] = ()
+    is_placed: bool = False
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
         self.message = message
         self.problems = tuple(problems)
-        super().__init__(self._text())
+        super().__init__(_text_of(message, self.problems))
 
-    def _text(self) -> str:
-        if not self.problems:
-            return self.message
-        if len(self.problems) == 1:
-            return f"{self.message}: {self.problems[0]}"
-        lines = "".join(f"\n  - {problem}" for problem in self.problems)
-        return f"{self.message}:{lines}"
+    def within(self, pointer: str) -> Self:
+        """The same error; the document that it is about stands at a JSON pointer of a request."""
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        twin.problems = tuple(problem.within(pointer) for problem in self.problems)
+        twin.is_placed = True
+        twin.args = (_text_of(self.message, twin.problems),)
+        return twin
 
     @property
     def place(self) -> str | None:

@@ -58,7 +58,12 @@ def correction_of(problems: Sequence[Problem]) -> str:
 
 def _lines(spec: Spec) -> Iterator[str]:
     yield "Answer with one JSON object and nothing else. It has to fit this JSON Schema:"
-    yield json.dumps(_plain(spec.document), ensure_ascii=False)
+    yield json.dumps(plain_schema(spec.document), ensure_ascii=False)
+    yield from relations_in_words(spec)
+
+
+def relations_in_words(spec: Spec) -> Iterator[str]:
+    """The relations one by one, and the tables that they name; nothing where there are none."""
     rules = list(dict.fromkeys(_rules(spec.root)))
     if rules:
         yield "These relations have to hold:"
@@ -69,10 +74,10 @@ def _lines(spec: Spec) -> Iterator[str]:
         yield from (f"- {name}: {rows}" for name, rows in tables.items())
 
 
-def _plain(schema: JsonValue) -> JsonValue:
+def plain_schema(schema: JsonValue) -> JsonValue:
     """A schema without what the rules say in words; what it says of single values stays."""
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     plain: JsonObject = {}
@@ -82,9 +87,9 @@ def _plain(schema: JsonValue) -> JsonValue:
             if domain is not None:
                 plain["domain"] = domain
         elif name in _NAMED and isinstance(value, dict):
-            plain[name] = {key: _plain(inner) for key, inner in value.items()}
+            plain[name] = {key: plain_schema(inner) for key, inner in value.items()}
         else:
-            plain[name] = value if name in ("const", "enum", "default", "examples") else _plain(value)
+            plain[name] = value if name in ("const", "enum", "default", "examples") else plain_schema(value)
     return plain
 
 

@@ -30,6 +30,7 @@ class Budgets:
         cached_bytes: and their approximate size together, in bytes.
         choices: most answers to one request (``n``).
         default_tokens: completion limit of a request that names none (raised to what its record needs).
+        parallel_calls: tool calls of one answer.
     """
 
     body_bytes: int = 8 * MIB
@@ -40,6 +41,7 @@ class Budgets:
     cached_bytes: int = 512 * MIB
     choices: int = 16
     default_tokens: int = 2048
+    parallel_calls: int = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ __all__ = [
     "Session",
     "SessionState",
     "Shape",
+    "certain_run",
     "one_choice",
 ]
 
@@ -78,3 +79,11 @@ def one_choice(allowed: Allowed, *, free: bool = False) -> Plan:
     """The plan of a session that knows only what may come next."""
     choices = (Choice(-1, allowed, free),)
     return Plan(tokens=(), parents=(), certain=(), choices=choices, complete=False, kinds=())
+
+
+def certain_run(token_ids: Sequence[int]) -> Plan:
+    """The plan of a session that knows some certain tokens and not yet what comes behind them."""
+    size = len(token_ids)
+    kind: DraftKind = "certain"
+    parents, certain, kinds = tuple(range(-1, size - 1)), (True,) * size, (kind,) * size
+    return Plan(tuple(token_ids), parents, certain, choices=(), complete=False, kinds=kinds)

@@ -17,6 +17,7 @@ import numpy as np
 
 from factorspec_sdk.decoding import CanonicalSession
 from factorspec_server.drafting.seam import Choice, FloatArray, IntArray, Session
+from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.engines.chat import ChatSession
 from factorspec_server.engines.draft import Draft
 from factorspec_server.engines.errors import BrokenLogits, ContextTooLong, SessionRefused, SessionStalled
@@ -176,7 +177,10 @@ class Row:
 
     def _choose(self, choice: Choice, values: FloatArray, before: Sequence[int]) -> int:
         """Sample at a choice behind the tokens ``before``; what the session does not admit is drawn again."""
-        session, sampling = self.request.session, self.request.sampling
+        sampling = self.request.sampling
+        session = self.request.session
+        if isinstance(session, AnswerSession):
+            session = session.record
         ids, position = choice.allowed.ids(), len(self._tokens) + len(before)
         scores = values if len(ids) <= GATHERED_IDS else values[ids]
         token = choose(scores, ids, sampling, position)

@@ -206,7 +206,7 @@ class _Endpoints:
         self._metrics.count_outcome(error.code)
         pointer, param = "", None
         if chat is not None:
-            pointer = "" if chat.schema_document is None else SCHEMA_POINTER
+            pointer = "" if chat.schema_document is None or error.is_placed else SCHEMA_POINTER
             param = _param(error, chat, pointer)
         body = error_body(error, schema_pointer=pointer, param=param)
         return JSONResponse(body, status, {"retry-after": "1"} if status == 503 else None)

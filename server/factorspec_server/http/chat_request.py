@@ -12,12 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic import JsonValue as AnyJson
 
 from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, reason_of, shown
+from factorspec_server.http.messages import Message, unanswerable
+from factorspec_server.http.tool_request import Tool, ToolChoice, wrong_tools
 
 SCHEMA_POINTER = "/response_format/json_schema/schema"
 
 _HARMLESS = frozenset({
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-    "prompt_cache_retention", "parallel_tool_calls",
+    "prompt_cache_retention",
 })  # fmt: skip
 
 # Fields that change the answer, and the values that ask for nothing.
@@ -29,8 +31,6 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "presence_penalty": (0,),
     "repetition_penalty": (1,),
     "min_p": (0,),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
     "functions": ([],),
     "function_call": ("none", "auto"),
     "modalities": (["text"],),
@@ -41,44 +41,10 @@ _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "web_search_options": (),
 }
 
+_HINTS: Mapping[str, str] = {"functions": "send tools", "function_call": "send tool_choice"}
+
 # In messages as clients send them back after an answer.
 _EMPTY_IN_MESSAGES = ("refusal", "audio", "annotations", "tool_calls", "function_call", "reasoning_content")
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    type: str
-    text: str = ""
-
-    @field_validator("type")
-    @classmethod
-    def _is_text(cls, value: str) -> str:
-        if value != "text":
-            raise ValueError(f"content of type {value!r} is not supported; this model reads text only")
-        return value
-
-
-class Message(BaseModel):
-    """One turn of the conversation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    role: Literal["system", "developer", "user", "assistant"]
-    content: list[_Part]
-    name: str | None = None
-
-    @field_validator("content", mode="before")
-    @classmethod
-    def _as_parts(cls, value: object) -> object:
-        return [{"type": "text", "text": value}] if isinstance(value, str) else value
-
-    def for_template(self) -> dict[str, object]:
-        """The message as chat templates read it."""
-        text = "".join(part.text for part in self.content)
-        role = "system" if self.role == "developer" else self.role
-        turn: dict[str, object] = {"role": role, "content": text}
-        return turn | ({"name": self.name} if self.name else {})
 
 
 class _JsonSchema(BaseModel):
@@ -111,6 +77,7 @@ class Wishes(BaseModel):
         origins: the report says where each token came from.
         on_budget: where a budget ends in mid-record, go on among proven values, or abort with an error.
         canonical_text: free text is written in the tokenizer's own tokens too, at a cost for each token.
+        refusal: the model may decline, with a reason, instead of writing the record or a call.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -118,6 +85,7 @@ class Wishes(BaseModel):
     origins: bool = False
     on_budget: Literal["narrow", "abort"] = "narrow"
     canonical_text: bool = False
+    refusal: bool = False
 
 
 class ChatRequest(BaseModel):
@@ -128,6 +96,9 @@ class ChatRequest(BaseModel):
     model: Annotated[str, Field(min_length=1)]
     messages: Annotated[list[Message], Field(min_length=1)]
     response_format: _ResponseFormat | None = None
+    tools: list[Tool] = []
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool = True
     max_tokens: Annotated[int | None, Field(ge=1)] = None
     max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
     temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1.0
@@ -150,6 +121,27 @@ class ChatRequest(BaseModel):
         """The document to enforce, or None for an ordinary chat."""
         wanted = self.response_format
         return None if wanted is None or wanted.json_schema is None else wanted.json_schema.schema_
+
+    @property
+    def offered_tools(self) -> list[Tool]:
+        """The tools that the model is told of: none where it must not call any."""
+        return [] if self.tool_choice is not None and self.tool_choice.mode == "none" else self.tools
+
+    @property
+    def callable_tools(self) -> list[Tool]:
+        """Those of them that the answer may call."""
+        names = None if self.tool_choice is None else self.tool_choice.names
+        return [tool for tool in self.offered_tools if names is None or tool.name in names]
+
+    @property
+    def must_call(self) -> bool:
+        """True if the answer must be calls."""
+        return self.tool_choice is not None and self.tool_choice.mode == "required"
+
+    @property
+    def is_text(self) -> bool:
+        """True if the answer is text, or text that may turn into calls: nothing has to be written."""
+        return self.schema_document is None and not self.must_call
 
     @property
     def token_limit(self) -> int | None:
@@ -198,6 +190,7 @@ def _unsupported(name: str, value: JsonValue) -> Problem | None:
     if any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in neutral):
         return None
     hint = f"leave it out or send {neutral[0]!r}" if neutral else "leave it out"
+    hint = _HINTS.get(name, hint)
     return Problem(f"/{name}", f"{name} is not supported and would change the answer", shown(value), hint)
 
 
@@ -251,11 +244,16 @@ def _contradictions(request: ChatRequest, most_choices: int) -> list[Problem]:
     if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
         message = "is missing" if wanted.json_schema is None else "stands beside type 'text'"
         problems.append(Problem("/response_format/json_schema", message, None, "send both or neither"))
-    if request.schema_document is None and request.factorspec.canonical_text:
+    if request.is_text and not request.callable_tools and request.factorspec.canonical_text:
         message = "only the text of a record can be held to it, and no schema is asked for"
         hint = "leave it out or send a response_format; refused rather than ignored"
         problems.append(Problem("/factorspec/canonical_text", message, "True", hint))
-    if request.schema_document is not None and request.stop:
+    if request.is_text and request.factorspec.refusal:
+        message = "the model may answer in text here, so it needs no other way to decline"
+        hint = "leave it out, or send a response_format or tool_choice 'required'"
+        problems.append(Problem("/factorspec/refusal", message, "True", hint))
+    if not request.is_text and request.stop:
         message = "a record ends where it is complete, not at a string"
         problems.append(Problem("/stop", message, shown(request.stop), "leave it out"))
-    return problems
+    problems += wrong_tools(request.tools, request.tool_choice)
+    return [*problems, *unanswerable(request.messages)]

@@ -7,20 +7,23 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from factorspec_sdk.decoding import Session
-from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound, TokenLimitTooSmall
+from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound
 from factorspec_server.drafting import Certain, DraftingPolicy
 from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling, seed_of_choice
+from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.housekeeping import Housekeeping
+from factorspec_server.http.answer_maker import AnswerMaker, AnySession, Enforced
+from factorspec_server.http.answer_reader import AnswerReader
 from factorspec_server.http.chat_request import ChatRequest, read_chat_request
-from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
-from factorspec_server.http.report import origins_of, report_of
+from factorspec_server.http.choice_message import ChoiceMessage, Delta
+from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.http.report import Written, origins_of, report_of
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
@@ -36,7 +39,7 @@ class ChoiceJob:
     """
 
     request: Request
-    session: Session | None = None
+    session: AnySession | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +49,14 @@ class ChatJob:
     Attributes:
         chat: what was asked.
         choices: the answers to write, at least one.
-        compiled: the spec to enforce, None for an ordinary chat.
-        was_cached: True if the spec was compiled for an earlier request.
+        enforced: what is enforced.
         id: of the completion.
         created: Unix time, in seconds.
     """
 
     chat: ChatRequest
     choices: tuple[ChoiceJob, ...]
-    compiled: CompiledSpec | None = None
-    was_cached: bool = False
+    enforced: Enforced = Enforced()
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
@@ -66,8 +67,15 @@ class ChatJob:
 
     @property
     def spec_hash(self) -> str | None:
-        """Hash of the spec that is enforced."""
-        return None if self.compiled is None else self.compiled.spec.hash
+        """Hash of the response format's spec."""
+        return None if self.enforced.record is None else self.enforced.record.spec.hash
+
+    def echo(self) -> dict[str, JsonValue]:
+        """What is enforced, by its hashes: the client compares them with its own."""
+        tools: dict[str, JsonValue] = {
+            name: compiled.spec.hash for name, compiled in self.enforced.tools.items()
+        }
+        return {"spec_hash": self.spec_hash, **({"tools": tools} if tools else {})}
 
 
 class ChatService:
@@ -85,6 +93,7 @@ class ChatService:
             max_bytes=budgets.cached_bytes,
             housekeeping=housekeeping,
         )
+        self.maker = AnswerMaker(served, self.compiler, budgets)
         vocabulary = served.canonical.vocabulary
         self.fingerprint = f"factorspec-{distribution_version()}-{vocabulary.hash[:12]}"
 
@@ -98,16 +107,11 @@ class ChatService:
             InfeasibleError: no record can satisfy it, or none within the token limit.
         """
         self.check_model(chat.model)
-        prompt_ids = self.served.template.encode_chat([message.for_template() for message in chat.messages])
+        enforced = self.maker.compile(chat)
+        prompt_ids = self.maker.prompt_ids(chat, enforced)
         room = self._room(len(prompt_ids), chat)
-        compiled, was_cached = None, False
         limit = chat.token_limit or min(room, self.settings.budgets.default_tokens)
-        sessions: Sequence[Session | None] = [None] * chat.n
-        document = chat.schema_document
-        if document is not None:
-            compiled, was_cached = self.compiler.compile(document)
-            compiled.decoder.prepare()  # the first tables are made here, not where tokens are drawn
-            limit, sessions = _sessions(compiled, chat, limit, limit if chat.token_limit else room)
+        limit, sessions = self.maker.sessions(chat, enforced, limit, limit if chat.token_limit else room)
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
         choices = [
             ChoiceJob(
@@ -123,7 +127,7 @@ class ChatService:
             )
             for index, session in enumerate(sessions)
         ]
-        return ChatJob(chat=chat, choices=tuple(choices), compiled=compiled, was_cached=was_cached)
+        return ChatJob(chat=chat, choices=tuple(choices), enforced=enforced)
 
     def read(self, body: Mapping[str, JsonValue]) -> ChatRequest:
         """The request that a JSON body holds; see ``read_chat_request`` for errors."""
@@ -140,7 +144,7 @@ class ChatService:
         if name not in names:
             raise ModelNotFound(f"the model {name!r} is not served here; this server has {', '.join(names)}")
 
-    def _drafting(self, prompt_ids: Sequence[int], session: Session | None) -> DraftingPolicy:
+    def _drafting(self, prompt_ids: Sequence[int], session: AnySession | None) -> DraftingPolicy:
         """A policy for one request; an ordinary chat has nothing to draft."""
         settings = self.settings
         return (
@@ -173,21 +177,36 @@ class ChatService:
         failed = [completion.error for completion in completions if completion.error is not None]
         if failed:
             raise failed[0]  # it is why the others were cancelled
+        messages = [self.message_of(choice) for choice in job.choices]
+        for message, completion in zip(messages, completions, strict=True):
+            if message is not None:
+                message.feed(completion.token_ids)
+                message.end()
+        read = zip(completions, messages, strict=True)
         return {
             **self.envelope(job, "chat.completion"),
-            "choices": [self._choice(job, *at) for at in enumerate(completions)],
+            "choices": [self._choice(job, index, *each) for index, each in enumerate(read)],
             "usage": usage_of(completions),
-            **self._vendor_part(job, completions),
+            **self._vendor_part(job, completions, messages),
         }
 
-    def _choice(self, job: ChatJob, index: int, completion: Completion) -> JsonValue:
+    def _choice(
+        self, job: ChatJob, index: int, completion: Completion, message: ChoiceMessage | None
+    ) -> JsonValue:
         text = self.text_of(job.choices[index], completion)
+        plain: Delta = {"role": "assistant", "content": text, "refusal": None}
         return {
             "index": index,
-            "message": {"role": "assistant", "content": text, "refusal": None},
+            "message": plain if message is None else message.whole(),
             "logprobs": None,
-            "finish_reason": completion.finish_reason,
+            "finish_reason": finish_reason_of(completion, message),
         }
+
+    def message_of(self, choice: ChoiceJob) -> ChoiceMessage | None:
+        """Reads one answer that may hold calls or a refusal; None where it is text or a record alone."""
+        if not isinstance(choice.session, AnswerSession):
+            return None
+        return ChoiceMessage(AnswerReader(choice.session.rules, self.served.engine.model, self.maker.form))
 
     def envelope(self, job: ChatJob, kind: str) -> dict[str, JsonValue]:
         """What an answer and its pieces begin with."""
@@ -199,27 +218,49 @@ class ChatService:
             "system_fingerprint": self.fingerprint,
         }
 
-    def _vendor_part(self, job: ChatJob, completions: Sequence[Completion]) -> dict[str, JsonValue]:
+    def _vendor_part(
+        self, job: ChatJob, completions: Sequence[Completion], messages: Sequence[ChoiceMessage | None]
+    ) -> dict[str, JsonValue]:
         """``{"factorspec": {...}}`` where a spec was enforced; of several answers each one's report."""
-        reports = [
-            self.report(job, choice, done) for choice, done in zip(job.choices, completions, strict=True)
-        ]
+        choices = zip(job.choices, completions, messages, strict=True)
+        reports = [self.report(job, *choice) for choice in choices]
         first = reports[0]
         if first is None:
             return {}
         several: dict[str, JsonValue] = {"reports": [*reports]} if len(reports) > 1 else {}
-        return {"factorspec": {"spec_hash": job.spec_hash, "report": first, **several}}
+        return {"factorspec": {**job.echo(), "report": first, **several}}
 
-    def report(self, job: ChatJob, choice: ChoiceJob, completion: Completion) -> dict[str, JsonValue] | None:
+    def report(
+        self, job: ChatJob, choice: ChoiceJob, completion: Completion, message: ChoiceMessage | None
+    ) -> dict[str, JsonValue] | None:
         """The report of one answer, None where no spec was enforced."""
-        if job.compiled is None or choice.session is None:
+        if not job.enforced.specs or choice.session is None:
             return None
-        report = report_of(choice.session, job.compiled, completion.usage)
-        report["spec_cached"] = job.was_cached
+        written = _written(job.enforced, choice.session, message)
+        report = report_of(choice.session, completion.usage, job.enforced, written)
+        report["spec_cached"] = not job.enforced.fresh
         report["seed"] = choice.request.sampling.seed
         if job.chat.factorspec.origins:
             report["origins"] = origins_of(choice.session, self.served.canonical.vocabulary)
         return report
+
+
+def finish_reason_of(completion: Completion, message: ChoiceMessage | None) -> str:
+    """Why an answer ended, as OpenAI says it."""
+    return "tool_calls" if message is not None and message.calls else completion.finish_reason
+
+
+def _written(enforced: Enforced, session: AnySession, message: ChoiceMessage | None) -> list[Written]:
+    """The record or the calls that an answer holds."""
+    if message is not None:
+        calls = [(call.name, call.arguments) for call in message.calls]
+        found = [Written(enforced.tools[name], json.loads(text), name) for name, text in calls]
+        record = message.content if session.state == "complete" and not found else None
+    else:
+        found, record = [], session.text if session.state == "complete" else None
+    if enforced.record is not None and record:
+        found.append(Written(enforced.record, json.loads(record)))
+    return found
 
 
 def usage_of(completions: Sequence[Completion]) -> dict[str, JsonValue]:
@@ -233,20 +274,6 @@ def usage_of(completions: Sequence[Completion]) -> dict[str, JsonValue]:
         # what one answer read, the others reused
         "prompt_tokens_details": {"cached_tokens": min(usage.reused for usage in usages)},
     }
-
-
-def _sessions(compiled: CompiledSpec, chat: ChatRequest, limit: int, most: int) -> tuple[int, list[Session]]:
-    """A session for each answer: under ``limit``, or ``most`` where the shortest record needs more."""
-    wishes = chat.factorspec
-    session = partial(
-        compiled.decoder.session, on_budget=wishes.on_budget, canonical_text=wishes.canonical_text
-    )
-    try:
-        return limit, [session(limit) for _ in range(chat.n)]
-    except TokenLimitTooSmall:
-        if most <= limit:
-            raise
-        return most, [session(most) for _ in range(chat.n)]
 
 
 def _sampling(chat: ChatRequest, seed: int) -> Sampling:

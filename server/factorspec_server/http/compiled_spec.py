@@ -24,7 +24,7 @@ from factorspec_server.http.spec_cache import SpecCache
 _SPEC_BYTES = 8192
 _BYTES_PER_CHARACTER = 8
 #: about what the runs of a spec may take that its sessions share, in bytes
-_RUN_BYTES = 1 << 20
+RUN_BYTES = 1 << 20
 #: documents whose spec's hash is remembered, for each spec that is kept
 _TEXTS_PER_SPEC = 4
 
@@ -112,7 +112,7 @@ class Compiler:
             compiled.feasibility,
             canonical.vocabulary,
             canonical=canonical,
-            max_run_bytes=_RUN_BYTES,
+            max_run_bytes=RUN_BYTES,
         )
         took, num_chars = perf_counter() - started, len(canonical_json(spec.document))
         return CompiledSpec(spec, decoder, compiled.feasibility, compiled.certificates, took, num_chars)

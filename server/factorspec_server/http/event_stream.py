@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_server.engines import Commit, Completion, Event
-from factorspec_server.http.chat_service import ChatJob, ChatService, ChoiceJob, usage_of
+from factorspec_server.http.chat_service import ChatJob, ChatService, ChoiceJob, finish_reason_of, usage_of
 from factorspec_server.http.error_body import DEFECT, defect_body, error_body
 from factorspec_server.http.metrics import Tally
 
@@ -103,26 +103,37 @@ class _ChoiceChunks:
         self._index = index
         self._choice = job.choices[index]
         self._read = _Reader(service, self._choice)
+        self._message = service.message_of(self._choice)
         self._role: dict[str, JsonValue] = {"role": "assistant", "refusal": None}
 
     def of_commit(self, commit: Commit) -> list[dict[str, JsonValue]]:
-        """The chunk of a commit; none while there is no whole character."""
+        """The chunks of a commit; none while there is no whole character."""
+        if self._message is not None:
+            return [self._delta(delta) for delta in self._message.feed(commit.token_ids)]
         text = self._read.text_of(commit)
-        return [self._content(text)] if text else []
+        return [self._delta({"content": text})] if text else []
 
     def end(self, completion: Completion) -> list[dict[str, JsonValue]]:
         """The last chunks: what is left of the text, and the end with the report."""
-        rest = self._service.text_of(self._choice, completion)[self._read.num_characters :]
+        text = self._service.text_of(self._choice, completion)
         self.completion = completion
-        chunks = [self._content(rest)] if rest or self._role else []
-        report = self._service.report(self._job, self._choice, completion)
-        vendor: JsonValue = {"spec_hash": self._job.spec_hash, "report": report}
-        end = self._chunk({}, completion.finish_reason)
+        if self._message is None:
+            rest = text[self._read.num_characters :]
+            chunks = [self._delta({"content": rest})] if rest or self._role else []
+        else:
+            chunks = [self._delta(delta) for delta in self._message.end()]
+            chunks += [self._delta({"content": ""})] if self._role else []
+        end = self._chunk({}, finish_reason_of(completion, self._message))
+        report = self._service.report(self._job, self._choice, completion, self._message)
+        vendor: JsonValue = {**self._job.echo(), "report": report}
         return [*chunks, end if report is None else end | {"factorspec": vendor}]
 
-    def _content(self, text: str) -> dict[str, JsonValue]:
-        role, self._role = self._role, {}
-        return self._chunk({**role, "content": text})
+    def _delta(self, delta: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """A chunk with a piece of the message; the first says whose it is."""
+        if self._role:
+            begun, self._role = self._role | ({} if "content" in delta else {"content": None}), {}
+            delta = begun | delta
+        return self._chunk(delta)
 
     def _chunk(self, delta: dict[str, JsonValue], finish_reason: str | None = None) -> dict[str, JsonValue]:
         return {

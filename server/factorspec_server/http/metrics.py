@@ -78,8 +78,8 @@ class Metrics:
         for completion in completions:
             self._count_usage(completion.usage)
         self._time.observe(time_s)
-        if job.compiled is not None and not job.was_cached:
-            self._compile.observe(job.compiled.compile_s)
+        for compiled in job.enforced.fresh:
+            self._compile.observe(compiled.compile_s)
 
     def _count_usage(self, usage: Usage) -> None:
         self._tokens.labels("prompt").inc(usage.prompt_tokens)

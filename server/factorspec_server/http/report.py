@@ -8,17 +8,17 @@
      "tokens_run", "in_vain", "widest", "prefill_s", "decode_s", "compile_s", "spec_cached", "seed",
      "relations": [{"name", "place", "outcome", "enforced", "why", "explanation"}],
      "objective": [{"name", "goal", "value", "best", "bound", "proven", "gap"}],      one a level
+     "calls": [{"name", "spec_hash", "relations", "objective"}],      where there are tools: of each call
      "origins": [[token's text, "certain" | "chosen" | "free"], ...]}      where the request asks for it
 """
 
 from __future__ import annotations
 
 import codecs
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.relations.checking import Verdict
@@ -29,11 +29,48 @@ from factorspec_sdk.wire.check import check_spec, objective_values
 from factorspec_server.engines import Usage
 from factorspec_server.http.compiled_spec import CompiledSpec
 
+if TYPE_CHECKING:
+    from factorspec_server.http.answer_maker import AnySession, Enforced
 
-def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[str, JsonValue]:
-    """The report, without what belongs to the request itself."""
-    record = json.loads(session.text) if session.state == "complete" else None
-    certificates = [certificate_json(certificate) for certificate in compiled.certificates]
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record that was written, or a call's arguments.
+
+    Attributes:
+        compiled: its spec.
+        value: the record; None: it is not complete.
+        name: of the tool that is called; "" for a record.
+    """
+
+    compiled: CompiledSpec
+    value: JsonValue
+    name: str = ""
+
+    def judged(self) -> dict[str, JsonValue]:
+        """What each relation says, and what was reached of the objective."""
+        certificates = [certificate_json(certificate) for certificate in self.compiled.certificates]
+        return record_report(self.compiled.spec, self.value, certificates)
+
+
+def report_of(
+    session: AnySession, usage: Usage, enforced: Enforced, written: Sequence[Written]
+) -> dict[str, JsonValue]:
+    """The report, without what belongs to the request itself.
+
+    Args:
+        session: of the answer.
+        usage: what it cost.
+        enforced: what was to be enforced.
+        written: what it holds.
+    """
+    none: dict[str, JsonValue] = {"relations": [], "objective": []}
+    record = next((each.judged() for each in written if not each.name), none)
+    calls: list[JsonValue] = [
+        {"name": each.name, "spec_hash": each.compiled.spec.hash, **each.judged()}
+        for each in written
+        if each.name
+    ]
     return {
         **session_counts(session),
         "prompt_tokens": usage.prompt_tokens,
@@ -48,12 +85,13 @@ def report_of(session: Session, compiled: CompiledSpec, usage: Usage) -> dict[st
         "widest": usage.widest,
         "prefill_s": round(usage.prefill_s, 6),
         "decode_s": round(usage.decode_s, 6),
-        "compile_s": round(compiled.compile_s, 6),
-        **record_report(compiled.spec, record, certificates),
+        "compile_s": round(sum(compiled.compile_s for compiled in enforced.specs), 6),
+        **record,
+        **({"calls": calls} if enforced.tools else {}),
     }
 
 
-def session_counts(session: Session) -> dict[str, JsonValue]:
+def session_counts(session: AnySession) -> dict[str, JsonValue]:
     """What the session itself counts. O(tokens)."""
     counted = session.report
     return {
@@ -90,7 +128,7 @@ def record_report(
     }
 
 
-def origins_of(session: Session, vocabulary: Vocabulary) -> list[JsonValue]:
+def origins_of(session: AnySession, vocabulary: Vocabulary) -> list[JsonValue]:
     """Each token's text and origin; a character that is spread over tokens stands with the last of them."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     pairs = zip(session.tokens, session.report.origins, strict=True)

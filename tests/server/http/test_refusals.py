@@ -124,7 +124,7 @@ def test_all_problems_of_a_document_at_once(client: openai.OpenAI) -> None:
         ("logit_bias", {"5": 1}),
         ("presence_penalty", 0.5),
         ("frequency_penalty", -1),
-        ("tools", [{"type": "function", "function": {"name": "f", "parameters": {}}}]),
+        ("functions", [{"name": "f", "parameters": {}}]),
         ("stop", ["x"]),
     ],
 )
