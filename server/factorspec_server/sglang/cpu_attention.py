@@ -4,6 +4,8 @@
 
     keys      cached ………………  draft 0   draft 1 … draft W-1
     query w   all of them     ≤ w, or what the tree's mask says
+
+Requests have one width, or each its own (``ragged_verify_layout``).
 """
 
 from __future__ import annotations
@@ -35,31 +37,32 @@ def forward_extend(
         place = compat.KVWriteLoc(forward_batch.out_cache_loc, backend.swa_out_cache_loc)
         pool.set_kv_buffer(layer, place, k, v)
     keys, values = pool.get_key_buffer(layer.layer_id), pool.get_value_buffer(layer.layer_id)
-    width = forward_batch.spec_info.draft_token_num
-    among = _among_drafts(forward_batch, width)
-    queries = q.view(-1, width, layer.tp_q_head_num, layer.qk_head_dim).transpose(1, 2)
-    out = q.new_empty((len(queries), width, layer.tp_q_head_num, layer.v_head_dim))
-    requests = forward_batch.req_pool_indices.tolist()
-    for at, (request, length) in enumerate(zip(requests, forward_batch.seq_lens.tolist(), strict=True)):
+    queries = q.view(-1, layer.tp_q_head_num, layer.qk_head_dim)
+    out = q.new_zeros((len(queries), layer.tp_q_head_num, layer.v_head_dim))
+    requests, lengths = forward_batch.req_pool_indices.tolist(), forward_batch.seq_lens.tolist()
+    start = 0
+    for request, length, among in zip(requests, lengths, _among_drafts(forward_batch), strict=True):
+        width = len(among)
         places = backend.req_to_token_pool.req_to_token[request, : length + width].long()
-        seen = torch.nn.functional.pad(among[at], (length, 0), value=True)
         done = scaled_dot_product_attention(
-            queries[at : at + 1],
+            queries[start : start + width].transpose(0, 1)[None],
             keys[places].to(q.dtype).transpose(0, 1)[None],
             values[places].to(q.dtype).transpose(0, 1)[None],
-            attn_mask=seen,
+            attn_mask=torch.nn.functional.pad(among, (length, 0), value=True),
             scale=layer.scaling,
             enable_gqa=layer.tp_q_head_num != layer.tp_k_head_num,
         )
-        out[at] = done[0].transpose(0, 1)
+        out[start : start + width] = done[0].transpose(0, 1)
+        start += width
     return out.view(len(q), -1)
 
 
-def _among_drafts(forward_batch: Any, width: int) -> torch.Tensor:
-    """(batch, width, width) bool: which drafted token sees which; a chain where there is no tree's mask."""
-    batch = len(forward_batch.req_pool_indices)
-    tree = getattr(forward_batch.spec_info, "custom_mask", None)
+def _among_drafts(forward_batch: Any) -> list[torch.Tensor]:
+    """(width, width) bool of each request: which drafted token sees which; chains where there is no tree."""
+    info, batch = forward_batch.spec_info, len(forward_batch.req_pool_indices)
+    ragged = getattr(info, "ragged_verify_layout", None)
+    widths = [info.draft_token_num] * batch if ragged is None else ragged.verify_lens_cpu
+    tree = getattr(info, "custom_mask", None)
     if tree is None:
-        return torch.ones(width, width, dtype=torch.bool).tril().expand(batch, width, width)
-    sees: torch.Tensor = tree.view(batch, width, width).bool()
-    return sees
+        return [torch.ones(width, width, dtype=torch.bool).tril() for width in widths]
+    return list(tree.view(batch, widths[0], widths[0]).bool())

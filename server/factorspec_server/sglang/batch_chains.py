@@ -1,0 +1,99 @@
+"""Which chain each request of a running batch gets.
+
+A request takes one token a step, as without speculation, where more would change its answer or where nothing
+is known: without a constraint of ours, with logprobs (they want logits at every token), with penalties (they
+count every token before the next is drawn), while it thinks. A request whose session cannot go on is ended
+alone, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from factorspec_server.drafting import DraftingPolicy, Session
+from factorspec_server.sglang.chains import ONE_TOKEN, Chain
+from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource
+
+
+class Drafted(Protocol):
+    """What a request's grammar object offers, if it is one of ours and writes its record now."""
+
+    @property
+    def session(self) -> Session:
+        """Up to date with all tokens that stand."""
+
+    @property
+    def end_id(self) -> int:
+        """What is written behind the complete record."""
+
+
+DraftedOf = Callable[[Any], Drafted | None]
+"""The grammar object of a request, if it can be drafted now."""
+
+Fail = Callable[[Any, str], None]
+"""End a request with a reason."""
+
+
+class BatchChains:
+    """Asks a plan source for the chains of a batch.
+
+    Args:
+        plans: works them out.
+        policy: what to draft.
+        drafted_of: tells which grammar objects are ours.
+        fail: ends a request.
+    """
+
+    def __init__(self, plans: PlanSource, policy: DraftingPolicy, drafted_of: DraftedOf, fail: Fail) -> None:
+        self._plans = plans
+        self._policy = policy
+        self._drafted_of = drafted_of
+        self._fail = fail
+
+    def of(self, requests: Sequence[Any], rooms: Sequence[int]) -> list[Chain]:
+        """The chain of each request.
+
+        Args:
+            requests: as SGLang has them.
+            rooms: of each, the most tokens that its chain may have.
+        """
+        chains = [ONE_TOKEN] * len(requests)
+        places: list[int] = []
+        asked: list[Asked] = []
+        for place, (request, room) in enumerate(zip(requests, rooms, strict=True)):
+            grammar = None if is_free(request) else self._drafted_of(request.grammar)
+            if grammar is None:
+                continue
+            places.append(place)
+            asked.append(
+                Asked(
+                    session=grammar.session,
+                    policy=self._policy,
+                    end_token=grammar.end_id,
+                    most=0 if takes_one_token(request) else room,
+                )
+            )
+        for place, found in zip(places, self._plans.chains(asked), strict=True):
+            if isinstance(found, Failed):
+                self._fail(requests[place], found.reason)
+            else:
+                chains[place] = found
+        return chains
+
+
+def is_free(request: Any) -> bool:
+    """True if nothing constrains the request: it has no grammar, or has ended while the step was prepared."""
+    return request.grammar is None or request.finished() or request.to_finish is not None
+
+
+def takes_one_token(request: Any) -> bool:
+    """True if each token of the request must be drawn in a step of its own."""
+    sampling = request.sampling_params
+    return bool(
+        request.return_logprob
+        or sampling.frequency_penalty
+        or sampling.presence_penalty
+        or sampling.repetition_penalty != 1.0
+        or sampling.min_new_tokens
+    )

@@ -1,0 +1,58 @@
+"""Drawing the tokens of a step's decisions with SGLang's own sampler: each row as plain decoding draws it."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import torch
+
+_PER_REQUEST = ("temperatures", "top_ps", "top_ks", "min_ps", "sampling_seed", "logit_bias")
+_PENALTIES = ("acc_additive_penalties", "acc_scaling_penalties")
+
+
+def for_rows(sampling: Any, per_request: int) -> Any:
+    """The batch's settings with an entry for each row: ``per_request`` rows have those of their request."""
+    info = copy(sampling)
+    if per_request > 1:
+        for name in (*_PER_REQUEST, *_PENALTIES):
+            value = getattr(info, name)
+            if value is not None:
+                setattr(info, name, value.repeat_interleave(per_request, dim=0))
+    return info
+
+
+def mask(info: Any, logits: torch.Tensor, rows: torch.Tensor | None, apply_rows: Any) -> None:
+    """Apply penalties, mask rows and biases to the logits, in place.
+
+    Args:
+        info: of ``for_rows``.
+        logits: (rows, vocabulary).
+        rows: (rows, words) int32 on the logits' device; None: nothing is masked.
+        apply_rows: applies them.
+    """
+    info.vocab_mask, info.apply_mask_func = rows, apply_rows
+    info.apply_logits_bias(logits)
+    info.vocab_mask = None
+
+
+def draw(sampler: Any, output: Any, info: Any, positions: torch.Tensor) -> torch.Tensor:
+    """A token for each row: (rows,). Uses the logits up.
+
+    Args:
+        sampler: of the model runner.
+        output: holds the logits.
+        info: of ``for_rows``.
+        positions: (rows,) of the token before each.
+    """
+    count = len(positions)
+    drawn: torch.Tensor = sampler(output, info, False, [0] * count, [None] * count, positions)
+    return drawn
+
+
+def draws_one_by_one(batch: Any) -> bool:
+    """True if something is told of each request once a step, so that it may have one row only."""
+    info = batch.sampling_info
+    return bool(
+        batch.return_logprob or info.has_custom_logit_processor or any(info.return_sampling_masks or ())
+    )

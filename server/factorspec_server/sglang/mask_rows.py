@@ -1,0 +1,71 @@
+"""Mask rows of a step's decisions, written on the host while the device computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from factorspec_server.sglang.batch_chains import Fail, is_free
+from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.plan_source import PlanSource
+
+_ALL = -1
+
+
+class MaskRows:
+    """Fills rows: (B·K, words) int32, as SGLang applies them; all bits 1 where nothing is masked.
+
+    A row never leaves without an allowed token: drawing from one stops the whole server.
+
+    Args:
+        plans: writes the rows of our decisions.
+        fail: ends a request.
+    """
+
+    def __init__(self, plans: PlanSource, fail: Fail) -> None:
+        self._plans = plans
+        self._fail = fail
+
+    def fill(
+        self, rows: torch.Tensor, requests: Sequence[Any], chains: Sequence[Chain], *, mask_known: bool
+    ) -> None:
+        """Write all rows.
+
+        Args:
+            rows: (B·K, words) int32 on the host, overwritten.
+            requests: as SGLang has them.
+            chains: of the requests.
+            mask_known: where a token is known allow that one alone, as logprobs want it.
+        """
+        rows.fill_(_ALL)
+        per_request = len(rows) // len(requests)
+        wanted: list[tuple[Any, Decision]] = []
+        array = rows.numpy()
+        for index, (request, chain) in enumerate(zip(requests, chains, strict=True)):
+            first = index * per_request
+            for place, decision in enumerate(chain.decisions[:per_request]):
+                if decision.allowed is not None:
+                    wanted.append((array[first + place], decision))
+                elif not is_free(request):
+                    self._fill_foreign(rows, first + place, request)
+            if mask_known and chain.then is not None and not chain.decisions:
+                array[first] = 0
+                array[first].view("uint32")[chain.then // 32] = 1 << chain.then % 32
+        self._plans.fill_rows(wanted)
+
+    def _fill_foreign(self, rows: torch.Tensor, at: int, request: Any) -> None:
+        """The row of a grammar that is not ours, or not drafted now."""
+        grammar = request.grammar
+        if grammar.finished or grammar.is_terminated():
+            return
+        grammar.fill_vocab_mask(rows, at)
+        if not rows[at].any():
+            rows[at] = _ALL
+            self._fail(request, "the grammar allows no token of the model here")
+
+
+def num_words(vocab_size: int) -> int:
+    """Words of a row of the engine's vocabulary."""
+    return (vocab_size + 31) // 32

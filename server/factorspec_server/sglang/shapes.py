@@ -1,0 +1,120 @@
+"""Which shape a verify step has: one width for all requests, or each request's own.
+
+An engine captures graphs for a few shapes. A uniform step of width W runs W inputs for each request, needed
+or not; a ragged one runs what each request has, filled up to a captured number of inputs (a tier). The best
+shape brings the most tokens a second::
+
+    tokens(m) = Σ min(wanted_i, m)          m: most inputs of a request
+    seconds   = host_s + cost(inputs)       inputs: requests · m, or the tier that holds Σ min(wanted_i, m)
+
+with ``cost`` measured when the server starts. Up to some hundred inputs a step costs hardly more than one of
+a single input, so small batches run wide; beyond that each input counts, so that large ones run ragged.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from factorspec_server.drafting import CostModel
+
+#: seconds of a step in which the device waits for the host, about
+HOST_S = 0.0015
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a step.
+
+    Attributes:
+        width: inputs of each request; of a ragged step the most that one may have.
+        num_inputs: of all requests together, padding included; None: the step is uniform.
+    """
+
+    width: int
+    num_inputs: int | None = None
+
+    @property
+    def is_ragged(self) -> bool:
+        """Each request runs only what it has."""
+        return self.num_inputs is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shapes:
+    """The shapes that there are, and what they cost.
+
+    Attributes:
+        widths: of uniform steps, ascending, the first is 1.
+        uniform: seconds of a uniform step by its inputs.
+        batches: numbers of requests that uniform steps are filled up to, ascending; empty: any number.
+        most_inputs: of a uniform step wider than 1; None: any number.
+        tiers: numbers of inputs that ragged steps are filled up to, ascending; empty: no ragged steps.
+        ragged: seconds of a ragged step by its inputs.
+        ragged_width: most inputs of a request in a ragged step.
+        host_s: see ``HOST_S``.
+    """
+
+    widths: tuple[int, ...]
+    uniform: CostModel
+    batches: tuple[int, ...] = ()
+    most_inputs: int | None = None
+    tiers: tuple[int, ...] = ()
+    ragged: CostModel | None = None
+    ragged_width: int = 0
+    host_s: float = HOST_S
+
+    def __post_init__(self) -> None:
+        for name, values in (("widths", self.widths), ("batches", self.batches), ("tiers", self.tiers)):
+            if list(values) != sorted(set(values)) or (values and values[0] < 1):
+                raise ValueError(f"{name} must ascend from 1 on, got {values!r}")
+        if not self.widths or self.widths[0] != 1:
+            raise ValueError(f"widths must begin with 1, got {self.widths!r}")
+
+    @property
+    def most(self) -> int:
+        """Most inputs that a request may have in any step."""
+        return max(self.widths[-1], self.ragged_width if self.tiers else 0)
+
+    def best(self, wanted: Sequence[int]) -> Shape:
+        """The shape with the most tokens a second.
+
+        Args:
+            wanted: of each request, the inputs that it would run if it could; at least 1.
+        """
+        if max(wanted) == 1:
+            return Shape(1)
+        options = [*self._uniform(wanted), *self._ragged(wanted)]
+        return max(options, key=lambda option: option[0])[1]
+
+    def _uniform(self, wanted: Sequence[int]) -> Iterator[tuple[float, Shape]]:
+        rows = _up(len(wanted), self.batches)
+        for width in self.widths:
+            if width > 1 and self.most_inputs is not None and rows * width > self.most_inputs:
+                return
+            seconds = self.host_s + self.uniform.step_s(rows * width)
+            yield _tokens(wanted, width) / seconds, Shape(width)
+            if width >= max(wanted):
+                return
+
+    def _ragged(self, wanted: Sequence[int]) -> Iterator[tuple[float, Shape]]:
+        """Ragged steps: all that is wanted, or as much of it as the largest tier holds."""
+        if not self.tiers or self.ragged is None or len(wanted) > self.tiers[-1]:
+            return
+        width = min(self.ragged_width, max(wanted))
+        while _tokens(wanted, width) > self.tiers[-1]:
+            width -= max(1, width // 8)
+        tokens = _tokens(wanted, width)
+        tier = _up(tokens, self.tiers)
+        yield tokens / (self.host_s + self.ragged.step_s(tier)), Shape(width, tier)
+
+
+def _tokens(wanted: Sequence[int], width: int) -> int:
+    return sum(min(want, width) for want in wanted)
+
+
+def _up(size: int, steps: tuple[int, ...]) -> int:
+    """The least step that holds ``size``; itself where none does."""
+    at = bisect_left(steps, size)
+    return steps[at] if at < len(steps) else size

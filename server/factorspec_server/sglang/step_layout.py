@@ -1,0 +1,136 @@
+"""The tensors of one verify step in one block of integers, so that one copy brings them to the device.
+
+::
+
+    ids        │ positions  │ owners     │ rows │ offsets │ guesses │ known │ firsts │ counts │ tokens
+    num_inputs   num_inputs   num_inputs   B·K    B·K       B·K       B·K     B        B        B·S
+
+B requests, K decisions of each at most (``num_decisions``), S places for what stands (``stride``).
+
+=========  ==============================================================================================
+ids        the tokens that run: of each request its last token (filled in on the device) and its chain
+positions  of each of them; 0 where padded
+owners     the request that each of them belongs to; -1: padding, whose keys and values nobody reads
+rows       index into the inputs whose logits are read for the request's k-th decision
+offsets    tokens of the chain before that decision
+guesses    the chain's token there; -1: none, nothing runs behind it
+known      the token that stands there whatever the logits are; -1: the logits decide
+firsts     index into the inputs of the request's last token
+counts     tokens that run for the request
+tokens     the chain, where a guess may yet be replaced
+=========  ==============================================================================================
+
+Requests with fewer than K decisions repeat their last one. In a ragged layout the requests' inputs stand one
+behind the other and zeros fill up to ``num_inputs``; in a uniform one each has ``width`` inputs, zeros behind
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factorspec_server.sglang.chains import Chain
+
+Ints = NDArray[np.int64]
+NO_TOKEN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StepLayout:
+    """Sizes of a step, and where its parts stand in the block.
+
+    Attributes:
+        counts: of each request, the inputs that it has, padding of a uniform layout included.
+        num_inputs: of all requests, padding included.
+        num_decisions: K.
+        stride: S.
+    """
+
+    counts: tuple[int, ...]
+    num_inputs: int
+    num_decisions: int
+    stride: int
+
+    @classmethod
+    def uniform(cls, chains: Sequence[Chain], width: int) -> StepLayout:
+        """Each request runs ``width`` inputs; no chain may have more tokens than fit behind the last one."""
+        return cls._of(chains, [width] * len(chains), width * len(chains))
+
+    @classmethod
+    def ragged(cls, chains: Sequence[Chain], num_inputs: int | None = None) -> StepLayout:
+        """Each request runs what it has; ``num_inputs``: of the step together, None: as many as there are."""
+        counts = [len(chain.tokens) + 1 for chain in chains]
+        return cls._of(chains, counts, sum(counts) if num_inputs is None else num_inputs)
+
+    @classmethod
+    def _of(cls, chains: Sequence[Chain], counts: list[int], num_inputs: int) -> StepLayout:
+        longest = max(len(chain.tokens) for chain in chains)
+        assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
+        num_decisions = max(_num_ends(chain) for chain in chains)
+        return cls(tuple(counts), num_inputs, num_decisions, longest + 1)
+
+    @property
+    def num_requests(self) -> int:
+        """B."""
+        return len(self.counts)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of the block's parts, in order."""
+        many = self.num_requests * self.num_decisions
+        ends = [many] * 4 + [self.num_requests] * 2
+        return (*[self.num_inputs] * 3, *ends, self.num_requests * self.stride)
+
+    @property
+    def size(self) -> int:
+        """Integers of the block."""
+        return sum(self.sizes)
+
+    def fill(self, block: Ints, chains: Sequence[Chain], lengths: Ints) -> None:
+        """Write the block.
+
+        Args:
+            block: (size,) int64, overwritten.
+            chains: of the requests.
+            lengths: (B,) int64, tokens before the last one of each request: its first position.
+        """
+        parts = np.split(block, np.cumsum(self.sizes)[:-1])
+        ids, positions, owners, rows, offsets, guesses, known, firsts, counts, tokens = parts
+        count = np.array(self.counts, dtype=np.int64)
+        start = np.cumsum(count) - count
+        firsts[:] = start
+        counts[:] = [len(chain.tokens) + 1 for chain in chains]
+        ids[:], positions[:], owners[:] = 0, 0, NO_TOKEN
+        place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        used = np.repeat(start, counts) + place
+        owners[used] = np.repeat(np.arange(len(chains)), counts)
+        positions[used] = np.repeat(lengths, counts) + place
+        written = tokens.reshape(self.num_requests, self.stride)
+        shape = self.num_requests, self.num_decisions
+        for index, chain in enumerate(chains):
+            size = len(chain.tokens)
+            if size:
+                ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
+                written[index, :size] = chain.tokens
+        ends = np.array([_ends(chain, self.num_decisions) for chain in chains], dtype=np.int64)
+        offsets.reshape(shape)[:], guesses.reshape(shape)[:], known.reshape(shape)[:] = np.moveaxis(
+            ends, 2, 0
+        )
+        rows.reshape(shape)[:] = offsets.reshape(shape) + start[:, None]
+
+
+def _num_ends(chain: Chain) -> int:
+    return len(chain.decisions) + (chain.then is not None)
+
+
+def _ends(chain: Chain, num_decisions: int) -> list[tuple[int, int, int]]:
+    """(offset, guess, known token) of each decision, and of the certain token behind the chain."""
+    tokens = chain.tokens
+    ends = [(at, tokens[at] if at < len(tokens) else NO_TOKEN, NO_TOKEN) for at, _ in chain.decisions]
+    if chain.then is not None:
+        ends.append((len(tokens), NO_TOKEN, chain.then))
+    return ends + ends[-1:] * (num_decisions - len(ends))

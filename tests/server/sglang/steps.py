@@ -1,0 +1,125 @@
+"""Requests decoded by chains, layouts and acceptance, without an engine; draws are a hash of the text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from factorspec_server.drafting import DraftingPolicy
+from factorspec_server.sglang.acceptance import Ends, accept
+from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
+from factorspec_server.sglang.step_layout import StepLayout
+from tests.server.engines.toy_session import ToySession
+
+END = 999
+ROW_WORDS = 32
+
+
+@dataclass
+class Decoded:
+    """A request in the making; ``tokens`` is what the engine holds of it, the first comes from the prompt."""
+
+    session: ToySession
+    seed: int
+    tokens: list[int] = field(default_factory=lambda: [7])
+    steps: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.tokens[-1] == END
+
+
+def drawn(seed: int, before: Sequence[int], allowed: Sequence[int]) -> int:
+    """What the model draws behind some tokens."""
+    return allowed[random.Random(f"{seed} {list(before)}").randrange(len(allowed))]
+
+
+def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, width: int | None) -> None:
+    """One step of all requests; ``width``: of a uniform layout, None: ragged with some padding."""
+    plans = LocalPlans(ROW_WORDS)
+    asked = [Asked(session=one.session, policy=policy, end_token=END, most=most) for one in requests]
+    chains = [chain for chain in plans.chains(asked) if isinstance(chain, Chain)]
+    assert len(chains) == len(requests)
+    uniform = None if width is None else StepLayout.uniform(chains, width)
+    layout = uniform or StepLayout.ragged(chains, sum(len(chain.tokens) + 1 for chain in chains) + 3)
+    block = np.full(layout.size, -7, dtype=np.int64)
+    lengths = np.array([len(one.tokens) - 1 for one in requests], dtype=np.int64)
+    layout.fill(block, chains, lengths)
+    parts = np.split(block, np.cumsum(layout.sizes)[:-1])
+    ids, positions, owners, rows, offsets, guesses, known, firsts, counts, tokens = parts
+    assert (counts == [len(chain.tokens) + 1 for chain in chains]).all()
+    assert [int((owners == index).sum()) for index in range(len(chains))] == counts.tolist()
+    assert not positions[owners < 0].any()
+    assert not ids[owners < 0].any()
+    ids[firsts] = [one.tokens[-1] for one in requests]
+    draws = _draws(requests, chains, (ids, positions, rows, firsts), layout)
+    shape = layout.num_requests, layout.num_decisions
+    place, guess, certain = (torch.from_numpy(part.reshape(shape)) for part in (offsets, guesses, known))
+    written = torch.from_numpy(tokens.reshape(layout.num_requests, layout.stride))
+    ends = Ends(place, guess, certain, written)
+    stands = accept(ends, torch.from_numpy(draws))
+    for index, one in enumerate(requests):
+        new = stands.tokens[index, : int(stands.lengths[index])].tolist()
+        assert new[-1] == int(stands.last[index])
+        one.tokens += new
+        one.steps += 1
+        one.session.commit([token for token in new if token != END])
+
+
+def _draws(
+    requests: Sequence[Decoded],
+    chains: Sequence[Chain],
+    inputs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    layout: StepLayout,
+) -> np.ndarray:
+    """What a model draws at each row, which sees the inputs of its request up to the row."""
+    ids, positions, rows, firsts = inputs
+    shape = layout.num_requests, layout.num_decisions
+    found = np.zeros(shape, dtype=np.int64)
+    for index, (one, chain) in enumerate(zip(requests, chains, strict=True)):
+        for place, row in enumerate(rows.reshape(shape)[index]):
+            seen = ids[firsts[index] : row + 1].tolist()
+            assert positions[row] == len(one.tokens) - 2 + len(seen)
+            decision = chain.decisions[min(place, len(chain.decisions) - 1)] if chain.decisions else None
+            found[index, place] = _draw(one, seen, decision)
+    return found
+
+
+def _draw(one: Decoded, seen: Sequence[int], decision: Decision | None) -> int:
+    """A token drawn under the mask row of a decision; rubbish where nothing is decided."""
+    if decision is None or decision.allowed is None:
+        return 12345
+    row = np.full(ROW_WORDS + 2, -1, dtype=np.int32)
+    LocalPlans(ROW_WORDS).fill_rows([(row, decision)])
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return drawn(one.seed, [*one.tokens[:-1], *seen], np.flatnonzero(bits).tolist())
+
+
+def decode(
+    alternatives: Sequence[tuple[int, ...]], seed: int, policy: DraftingPolicy, *, most: int, ragged: bool
+) -> list[Decoded]:
+    """Three requests over the same records, decoded together to the end."""
+    requests = [Decoded(ToySession(tuple(alternatives)), seed * 3 + at) for at in range(3)]
+    while left := [one for one in requests if not one.is_done]:
+        step(left, policy, most=most, width=None if ragged else most + 1)
+    return requests
+
+
+def by_token(alternatives: Sequence[tuple[int, ...]], seed: int) -> list[int]:
+    """The same request token by token."""
+    session, tokens = ToySession(tuple(alternatives)), [7]
+    while session.state != "complete":
+        plan = session.plan()
+        allowed = list(plan.tokens[:1]) or plan.choices[0].allowed.ids().tolist()
+        token = allowed[0] if len(allowed) == 1 else drawn(seed, tokens, allowed)
+        session.commit([token])
+        tokens.append(token)
+    return [*tokens, END]
+
+
+__all__ = ["END", "Decoded", "Failed", "by_token", "decode", "drawn", "step"]
