@@ -4,6 +4,9 @@ A request takes one token a step, as without speculation, where more would chang
 is known: without a constraint of ours, with logprobs (they want logits at every token), with penalties (they
 count every token before the next is drawn), while it thinks. A request whose session cannot go on is ended
 alone, with the reason.
+
+SGLang looks whether a record is complete, or its limit reached, before it looks for stop strings: where there
+are such, what ends the answer in any case has a step of its own.
 """
 
 from __future__ import annotations
@@ -74,9 +77,11 @@ class BatchChains:
                     most=0 if takes_one_token(request) else room,
                 )
             )
-        for place, found in zip(places, self._plans.chains(asked), strict=True):
+        for place, one, found in zip(places, asked, self._plans.chains(asked), strict=True):
             if isinstance(found, Failed):
                 self._fail(requests[place], found.reason)
+            elif may_stop(requests[place]):
+                chains[place] = _without_end(found, one.end_token)
             else:
                 chains[place] = found
         return chains
@@ -85,6 +90,19 @@ class BatchChains:
 def is_free(request: Any) -> bool:
     """True if nothing constrains the request: it has no grammar, or has ended while the step was prepared."""
     return request.grammar is None or request.finished() or request.to_finish is not None
+
+
+def may_stop(request: Any) -> bool:
+    """True if the request has stop strings or stop tokens of its own."""
+    sampling = request.sampling_params
+    return bool(sampling.stop_strs or sampling.stop_regex_strs or sampling.stop_token_ids)
+
+
+def _without_end(chain: Chain, end_token: int) -> Chain:
+    """The chain, short of what ends the record."""
+    if chain.then == end_token and chain.tokens:
+        return chain.cut(len(chain.tokens) - 1)
+    return chain
 
 
 def takes_one_token(request: Any) -> bool:

@@ -30,6 +30,20 @@ _MODULES = {
     "XGrammarGrammarBackend": "sglang.srt.constrained.xgrammar_backend",
     "ReasonerGrammarBackend": "sglang.srt.constrained.reasoner_grammar_backend",
     "ReasoningParser": "sglang.srt.parser.reasoning_parser",
+    "BaseSpecWorker": "sglang.srt.speculative.base_spec_worker",
+    "CaptureHiddenMode": "sglang.srt.model_executor.forward_batch_info",
+    "CustomSpecAlgo": "sglang.srt.speculative.spec_registry",
+    "DecodeCudaGraphRunner": "sglang.srt.model_executor.runner.decode_cuda_graph_runner",
+    "FINISH_ABORT": "sglang.srt.managers.schedule_batch",
+    "ForwardMode": "sglang.srt.model_executor.forward_batch_info",
+    "FutureMap": "sglang.srt.managers.overlap_utils",
+    "GenerationBatchResult": "sglang.srt.managers.scheduler",
+    "NgramVerifyInput": "sglang.srt.speculative.ngram_info",
+    "RaggedVerifyLayout": "sglang.srt.speculative.ragged_verify",
+    "SpeculativeAlgorithm": "sglang.srt.speculative.spec_info",
+    "compute_spec_v2_logprobs": "sglang.srt.layers.logprob_processor",
+    "envs": "sglang.srt.environ",
+    "record_stream_for_v2_verify": "sglang.srt.speculative.spec_utils",
     "HookRegistry": "sglang.srt.plugins.hook_registry",
     "HookType": "sglang.srt.plugins.hook_registry",
     "KVWriteLoc": "sglang.srt.mem_cache.memory_pool",
@@ -45,6 +59,11 @@ XGRAMMAR_MASK = "sglang.srt.constrained.xgrammar_backend.XGrammarGrammar.apply_v
 """Raises for tensors on a CPU."""
 NATIVE_ATTENTION = "sglang.srt.layers.attention.torch_native_backend.TorchNativeAttnBackend.forward_extend"
 """Knows no verification of drafts."""
+
+LOGITS_METADATA = "sglang.srt.layers.logits_processor.LogitsMetadata.from_forward_batch"
+"""Tells the model's head at which rows to run."""
+EXTRA_POSITIONS = "sglang.srt.mem_cache.allocation_sizing.get_req_to_token_extra_context_len"
+"""Room of a request beyond the context's length; too little for two steps of drafts."""
 
 
 def __getattr__(name: str) -> Any:

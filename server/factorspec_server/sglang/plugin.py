@@ -27,6 +27,7 @@ def register() -> None:
         return
     compat.add_backend(_make_backend)
     _hook(compat.ARGUMENTS_CHECKED, _arguments_checked, compat.HookType.AFTER)
+    _add_algorithm()
     if compat.is_cpu():
         _fill_gaps_on_cpu()
 
@@ -48,6 +49,12 @@ def _arguments_checked(result: object, server_args: Any) -> None:
     from factorspec_server.sglang.answers import attach
 
     attach(app)
+
+
+def _add_algorithm() -> None:
+    from factorspec_server.sglang.algorithm import add_algorithm
+
+    add_algorithm()
 
 
 def _fill_gaps_on_cpu() -> None:

@@ -1,0 +1,99 @@
+"""The shapes that a worker can run, and the graphs behind them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from factorspec_server.drafting import CostModel
+from factorspec_server.sglang.shapes import Shape, Shapes
+from factorspec_server.sglang.speculation import Speculation
+
+logger = logging.getLogger(__name__)
+
+
+class Graphs:
+    """Captured shapes; without CUDA none are captured and any number of inputs runs.
+
+    Args:
+        model_runner: of the model.
+        algorithm: the registered one.
+        settings: of the worker.
+        most: most inputs of a request in a step.
+    """
+
+    def __init__(self, model_runner: Any, algorithm: Any, settings: Speculation, most: int) -> None:
+        self._model_runner = model_runner
+        self._algorithm = algorithm
+        self._settings = settings
+        self._most = most
+        self._uniform: dict[int, Any] = {}
+        self._ragged: Any = None
+        self.shapes = _eager(most, ragged=settings.ragged is not False)
+
+    @property
+    def one_row(self) -> bool:
+        """True if a step has logits at one row of each request only."""
+        return bool(self._uniform)
+
+    def capture(self) -> None:
+        """Capture all shapes and measure what they cost; call it once SGLang has captured its own."""
+        if self._model_runner.decode_cuda_graph_runner is None or self._model_runner.device != "cuda":
+            return
+        from factorspec_server.sglang import runners
+
+        mr, algorithm = self._model_runner, self._algorithm
+        widths = [width for width in self._settings.widths if width <= self._most]
+        self._uniform = {width: runners.build(mr, algorithm, width) for width in reversed(widths)}
+        uniform = [built.graphs for built in self._uniform.values()]
+        tiers: tuple[int, ...] = ()
+        cost = None
+        if self._settings.ragged is not False and mr.attn_backend.supports_ragged_verify_graph:
+            self._ragged = runners.build(mr, algorithm, self._most, ragged=True)
+            tiers = tuple(self._ragged.graphs.capture_num_tokens)
+            cost = runners.costs([self._ragged.graphs])
+        self.shapes = Shapes(
+            widths=tuple(widths),
+            uniform=runners.costs(uniform),
+            batches=tuple(self._uniform[1].graphs.capture_bs),
+            most_inputs=runners.MOST_INPUTS,
+            tiers=tiers,
+            ragged=cost,
+            ragged_width=self._most,
+        )
+        _log(self.shapes)
+
+    @contextmanager
+    def in_place(self, shape: Shape, rows: Any) -> Iterator[None]:
+        """Have the model run that shape, with logits at these rows."""
+        built = self._ragged if shape.is_ragged else self._uniform.get(shape.width)
+        if built is None:
+            yield
+            return
+        mr = self._model_runner
+        before = mr.attn_backend, mr.decode_cuda_graph_runner
+        built.graphs.point_at(rows)
+        built.put_in_place(mr)
+        try:
+            yield
+        finally:
+            mr.attn_backend, mr.decode_cuda_graph_runner = before
+
+
+def _eager(most: int, *, ragged: bool) -> Shapes:
+    """Any shape up to ``most`` inputs of a request: each input costs."""
+    cost = CostModel(((1, 1.0), (2, 1.0 + 1e-6)))
+    if not ragged:
+        widths = tuple(width for width in (1, 2, 4, 8, 16, 32, 64, 128) if width <= most)
+        return Shapes(widths=widths, uniform=cost)
+    return Shapes(widths=(1,), uniform=cost, tiers=tuple(range(1, 1 << 14)), ragged=cost, ragged_width=most)
+
+
+def _log(shapes: Shapes) -> None:
+    points = ", ".join(f"{tokens}: {1e3 * seconds:.1f}" for tokens, seconds in shapes.uniform.points[::4])
+    logger.info("FactorSpec: widths %s, milliseconds by inputs: %s", shapes.widths, points)
+    if shapes.ragged is not None:
+        points = ", ".join(f"{tokens}: {1e3 * seconds:.1f}" for tokens, seconds in shapes.ragged.points[::4])
+        logger.info("FactorSpec: ragged up to %d inputs, milliseconds: %s", shapes.tiers[-1], points)

@@ -1,0 +1,189 @@
+"""CUDA graphs for chains: one for each width, and one set for ragged steps, each with its attention backend.
+
+A captured graph and the attention backend behind it hold for one width only, so each width has both, and the
+worker puts them in place for the step at hand::
+
+    width 1, 8, 16, …   graphs by number of requests
+    ragged              graphs by number of inputs (tiers)
+
+The graphs of one width beyond 1, and the ragged ones, compute logits at one row of each request only: which,
+stands in a buffer that the graph reads (``row_index``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from factorspec_server.drafting import CostModel
+from factorspec_server.sglang import compat
+from factorspec_server.sglang.verify_input import ChainInput
+
+logger = logging.getLogger(__name__)
+
+#: numbers of inputs of ragged graphs
+TIERS = (
+    *(4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896),
+    *(1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144),
+)
+#: no graph of one width has more inputs than this: ragged steps and narrow ones are better there
+MOST_INPUTS = 4096
+_TIMED = 3
+
+
+class ChainRunner(compat.DecodeCudaGraphRunner):
+    """Graphs for chains of one width; see ``Built`` for how one is made."""
+
+    def get_spec_info(self, num_tokens: int) -> ChainInput:
+        """What the model sees while it is captured."""
+        width, slots = self.captured_req_width, self._slots(num_tokens)
+        info = ChainInput(width=width, new_seq_lens=self.buffers.seq_lens)
+        if width > 1 or self.ragged_verify_mode:
+            if not hasattr(self, "row_index"):
+                self.row_index = torch.zeros(self.max_bs, dtype=torch.int64, device=self.device)
+            info.select_index = self.row_index[:slots]
+        if self.ragged_verify_mode:
+            info.ragged_verify_layout = self._capture_ragged_verify_layout(num_tokens)
+        return info
+
+    def point_at(self, rows: torch.Tensor) -> None:
+        """Say whose logits are wanted in the next step; rows of an earlier, larger batch are forgotten."""
+        if hasattr(self, "row_index"):
+            self.row_index.zero_()
+            self.row_index[: len(rows)] = rows
+
+    def _slots(self, num_tokens: int) -> int:
+        if self.ragged_verify_mode:
+            return int(self._ragged_capture_slots(num_tokens))
+        return num_tokens // int(self.captured_req_width)
+
+    def replay_s(self) -> list[tuple[int, float]]:
+        """Seconds of a step by its inputs, from replays of what was captured."""
+        found = []
+        sizes = self.capture_num_tokens if self.ragged_verify_mode else self.capture_bs
+        for size in sizes:
+            key = self._make_graph_key(size)
+            inputs = size if self.ragged_verify_mode else size * self.captured_req_width
+            found.append((int(inputs), median(self._time_of(key) for _ in range(_TIMED))))
+        return found
+
+    def _time_of(self, key: Any) -> float:
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        self.backend.replay(key, None)
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) / 1e3
+
+
+class RaggedRunner(ChainRunner):
+    """Graphs for ragged steps, by numbers of inputs that need not be multiples of a width."""
+
+    captured_req_width: int
+    _most: int
+
+    def _build_ragged_verify_token_buckets(self) -> list[int]:
+        return [tier for tier in TIERS if tier <= max(self.capture_bs) * self.captured_req_width]
+
+    def _capture_ragged_verify_layout(self, num_tokens: int) -> Any:
+        with self._width(self._most):
+            return super()._capture_ragged_verify_layout(num_tokens)
+
+    def _capture_one_stream(self, stream_idx: int | None = None) -> None:
+        self._most = self.captured_req_width
+        with self._width(1):  # sizes are numbers of inputs
+            for tier in reversed(self.capture_num_tokens):
+                self.capture_one_shape(tier, self.model_runner.model.forward, stream_idx, None)
+
+    @contextmanager
+    def _width(self, width: int) -> Iterator[None]:
+        """Have the runner believe in another width for a while."""
+        before, self.captured_req_width = self.captured_req_width, width
+        try:
+            yield
+        finally:
+            self.captured_req_width = before
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An attention backend and its graphs."""
+
+    attention: Any
+    graphs: Any
+
+    def put_in_place(self, model_runner: Any) -> None:
+        """Have the model runner use them."""
+        model_runner.attn_backend = self.attention
+        model_runner.decode_cuda_graph_runner = self.graphs
+
+
+class _NoSharedLogits:
+    """Stands for the buffer that graphs share for logits at all rows; ours have few, and none is needed."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def get_logits_buffer(self, vocab_size: int, *, rows: int) -> torch.Tensor:
+        return torch.empty((0, vocab_size), dtype=torch.float, device=self._device)
+
+
+def build(model_runner: Any, algorithm: Any, width: int, *, ragged: bool = False) -> Built:
+    """Capture graphs for chains of a width.
+
+    Args:
+        model_runner: of the model.
+        algorithm: the registered algorithm, which SGLang asks for the width.
+        width: inputs of each request; of ragged steps the most that one may have.
+        ragged: capture ragged steps.
+    """
+    before = torch.cuda.mem_get_info()[0]
+    kind = RaggedRunner if ragged else ChainRunner
+    with _building(model_runner, algorithm, width, ragged):
+        attention = model_runner._get_attention_backend(init_new_workspace=True)  # noqa: SLF001
+        graphs = kind(
+            model_runner,
+            attn_backend=attention,
+            speculative_num_steps=max(1, width - 1),
+            speculative_num_draft_tokens=width,
+        )
+    took = (before - torch.cuda.mem_get_info()[0]) / 2**30
+    logger.info("FactorSpec: captured %s width %d, %.1f GB", "ragged" if ragged else "uniform", width, took)
+    return Built(attention, graphs)
+
+
+@contextmanager
+def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> Iterator[None]:
+    """Settings that hold while graphs of a width are made, and are put back afterwards."""
+    server_args = model_runner.server_args
+    names = ("speculative_num_draft_tokens", "speculative_num_steps")
+    before = {name: getattr(server_args, name) for name in names}
+    workspace, shared = model_runner.init_new_workspace, model_runner.graph_shared_output
+    sizes = server_args.cuda_graph_config.decode.bs
+    if not ragged:
+        fitting = [size for size in sizes if width == 1 or size * width <= MOST_INPUTS]
+        server_args.cuda_graph_config.decode.bs = fitting or sizes[:1]
+    server_args.override("factorspec", **dict(zip(names, (width, max(1, width - 1)), strict=True)))
+    model_runner.graph_shared_output = _NoSharedLogits(model_runner.device)
+    algorithm.width, algorithm.ragged = width, ragged
+    mode = "compact" if ragged else "static"
+    try:
+        with compat.envs.SGLANG_RAGGED_VERIFY_MODE.override(mode):
+            yield
+    finally:
+        algorithm.width, algorithm.ragged = 1, False
+        model_runner.graph_shared_output = shared
+        model_runner.init_new_workspace = workspace
+        server_args.cuda_graph_config.decode.bs = sizes
+        server_args.override("factorspec", **before)
+
+
+def costs(runners: Sequence[Any]) -> CostModel:
+    """What steps of these graphs cost."""
+    return CostModel.of([point for runner in runners for point in runner.replay_s()])

@@ -1,0 +1,90 @@
+"""Settings of the speculative worker, and the server's settings that it refuses.
+
+Environment variables, read when the server starts (SGLang's command line takes no flags of plugins):
+
+=======================  =====================================================================================
+``FACTORSPEC_WIDTHS``    widths of uniform steps, e.g. ``1,8,16,32,64,128``; the first is 1
+``FACTORSPEC_RAGGED``    ``0``: no ragged steps; on CUDA only the attention backend ``fa3`` has them
+``FACTORSPEC_DRAFTING``  ``certain`` or ``chain``: what is drafted; ``off``: nothing
+=======================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+Drafting = Literal["off", "certain", "chain"]
+
+#: widths of uniform steps, and with them the most inputs of a request
+_WIDTHS = (1, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """See above.
+
+    Attributes:
+        widths: of uniform steps, ascending from 1.
+        ragged: ragged steps too; None: where the machine can.
+        drafting: what is drafted.
+    """
+
+    widths: tuple[int, ...] = _WIDTHS
+    ragged: bool | None = None
+    drafting: Drafting = "certain"
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> Speculation:
+        """From environment variables.
+
+        Raises:
+            ValueError: one has no value that there is.
+        """
+        widths = _widths(environment.get("FACTORSPEC_WIDTHS", ""))
+        ragged = environment.get("FACTORSPEC_RAGGED", "")
+        drafting = environment.get("FACTORSPEC_DRAFTING", "certain")
+        if ragged not in ("", "0", "1"):
+            raise ValueError(f"FACTORSPEC_RAGGED must be 0 or 1, got {ragged!r}")
+        for known in get_args(Drafting):
+            if drafting == known:
+                return cls(widths, None if not ragged else ragged == "1", known)
+        names = ", ".join(get_args(Drafting))
+        raise ValueError(f"FACTORSPEC_DRAFTING must be one of {names}, got {drafting!r}")
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    if not text:
+        return _WIDTHS
+    parts = text.split(",")
+    widths = tuple(int(part) for part in parts if part.strip().isdigit())
+    if len(widths) != len(parts) or widths[:1] != (1,) or list(widths) != sorted(set(widths)):
+        raise ValueError(
+            f"FACTORSPEC_WIDTHS must be numbers that ascend from 1, such as 1,8,32, got {text!r}"
+        )
+    return widths
+
+
+def most_inputs(device: str) -> int:
+    """Most inputs of a request in a step, where the server's flags do not say."""
+    return _WIDTHS[-1] if device == "cuda" else 64
+
+
+def refusals(server_args: Any) -> list[str]:
+    """The server's settings that would change answers or stop the server, each with what to do.
+
+    Ranks of one model must run the same shapes, and each measures its own costs: more than one is refused.
+    """
+    found = {
+        "--tp-size above 1: start one server for each GPU": server_args.tp_size > 1,
+        "--pp-size above 1": server_args.pp_size > 1,
+        "--enable-dp-attention": bool(getattr(server_args, "enable_dp_attention", False)),
+        "--enable-return-hidden-states": bool(getattr(server_args, "enable_return_hidden_states", False)),
+        "--enable-lora": bool(getattr(server_args, "enable_lora", False)),
+        "--page-size above 1": (server_args.page_size or 1) > 1,
+        "--enable-two-batch-overlap": bool(getattr(server_args, "enable_two_batch_overlap", False)),
+        "--disaggregation-mode": getattr(server_args, "disaggregation_mode", "null") != "null",
+        "--speculative-num-draft-tokens below 2": (server_args.speculative_num_draft_tokens or 2) < 2,
+    }
+    return [reason for reason, holds in found.items() if holds]

@@ -1,0 +1,200 @@
+"""The speculative worker: certain tokens of many requests go into the cache together, a step for each run.
+
+::
+
+    chains    batch_chains.py   what each request runs, from its session's plan
+    shape     shapes.py         one width for all, or each request's own: what brings the most tokens a second
+    block     step_layout.py    ids, positions, rows …: one copy to the device
+    forward   graphs.py         the graphs of that shape
+    rows      mask_rows.py      written on the host meanwhile, for decisions alone
+    draw      drawing.py        SGLang's sampler, one row for each decision
+    accept    acceptance.py     on the device; nobody waits
+
+Certain tokens are accepted without logits. Prefills run as they do without speculation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from factorspec_server.drafting import Certain, DraftingPolicy, Off
+from factorspec_server.drafting import Chain as GuessingChain
+from factorspec_server.sglang import compat
+from factorspec_server.sglang.acceptance import Accepted, accept
+from factorspec_server.sglang.batch_chains import BatchChains, may_stop
+from factorspec_server.sglang.chains import Chain
+from factorspec_server.sglang.drawing import draw, draws_one_by_one, for_rows, mask
+from factorspec_server.sglang.graphs import Graphs
+from factorspec_server.sglang.mask_rows import MaskRows, num_words
+from factorspec_server.sglang.plan_source import LocalPlans
+from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
+from factorspec_server.sglang.shapes import Shape
+from factorspec_server.sglang.speculation import Drafting, Speculation
+from factorspec_server.sglang.staging import Staging
+from factorspec_server.sglang.step_layout import StepLayout
+from factorspec_server.sglang.step_tensors import StepTensors
+from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
+
+Publish = Callable[[torch.Tensor], None]
+_POLICIES: dict[Drafting, Callable[[], DraftingPolicy]] = {
+    "off": Off,
+    "certain": Certain,
+    "chain": GuessingChain,
+}
+
+
+class FactorSpecWorker(compat.BaseSpecWorker):
+    """One for each scheduler; used by its thread alone."""
+
+    def __init__(self, server_args: Any, gpu_id: int, ps: Any, nccl_port: int, target_worker: Any) -> None:
+        self._target_worker = target_worker
+        self._model_runner = target_worker.model_runner
+        self._device = self._model_runner.device
+        self._most: int = server_args.speculative_num_draft_tokens
+        settings = Speculation.read(os.environ)
+        self._words = num_words(self._model_runner.model_config.vocab_size)
+        plans = LocalPlans(self._words)
+        self._chains = BatchChains(plans, _POLICIES[settings.drafting](), session_grammar_of, _fail)
+        self._rows = MaskRows(plans, _fail)
+        self._staging = Staging(pinned=self._device == "cuda")
+        self._graphs = Graphs(self._model_runner, self._model_runner.spec_algorithm, settings, self._most)
+
+    @property
+    def draft_worker(self) -> None:
+        """There is none."""
+        return None
+
+    def init_cuda_graphs(self) -> None:
+        """SGLang calls it once the model's own graphs are there."""
+        self._graphs.capture()
+
+    def update_weights_from_disk(self, recv_req: Any) -> tuple[bool, str]:
+        """There are no weights beside the model's."""
+        return True, "no draft weights"
+
+    update_weights_from_ipc = update_weights_from_disk
+
+    def update_weights_from_tensor(self, recv_req: Any) -> Any:
+        """Goes to the model."""
+        return self._target_worker.update_weights_from_tensor(recv_req)
+
+    def forward_batch_generation(self, batch: Any, on_publish: Publish | None = None) -> Any:
+        """Run a prefill or a verify step."""
+        stream = torch.get_device_module(self._device).current_stream()
+        compat.record_stream_for_v2_verify(batch, None, stream)
+        if batch.forward_mode.is_decode():
+            return self._verify(batch, on_publish)
+        result = self._target_worker.forward_batch_generation(batch)
+        last = result.next_token_ids
+        ones = torch.ones(len(batch.reqs), dtype=torch.int64, device=self._device)
+        accepted = Accepted(last[:, None], ones, last.to(torch.int64))
+        return self._result(result, accepted, batch.seq_lens.clone(), on_publish)
+
+    def _verify(self, batch: Any, on_publish: Publish | None) -> Any:
+        self._staging.next_step()
+        chains, shape = self._drafts(batch)
+        layout = _layout(chains, shape)
+        block = self._staging.block("step", (layout.size,), torch.int64)
+        layout.fill(block.numpy(), chains, batch.seq_lens_cpu.numpy())
+        step = StepTensors.of(block.to(self._device, non_blocking=True), layout)
+        lengths = batch.seq_lens
+        result = self._forward(batch, step, layout, shape)
+        accepted = self._accepted(batch, result.logits_output, chains, step, layout)
+        batch.forward_mode = compat.ForwardMode.DECODE
+        return self._result(result, accepted, lengths + accepted.lengths, on_publish)
+
+    def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
+        """What each request runs, and the shape of the step."""
+        chains = self._chains.of(batch.reqs, self._rooms(batch))
+        if self._graphs.one_row or draws_one_by_one(batch):
+            chains = [chain.cut(chain.num_certain) for chain in chains]
+        shape = self._graphs.shapes.best([len(chain.tokens) + 1 for chain in chains])
+        return [chain.cut(shape.width - 1) for chain in chains], shape
+
+    def _rooms(self, batch: Any) -> list[int]:
+        """Of each request, the most tokens that may run behind its last one: for them there are places in the
+        cache, and all may be accepted.
+        """
+        lengths = batch.seq_lens_cpu.tolist()
+        return [self._room(*each) for each in zip(batch.reqs, lengths, strict=True)]
+
+    def _room(self, request: Any, length: int) -> int:
+        if request.grammar is None or request.finished():
+            return 0
+        in_cache: int = request.kv.kv_allocated_len - length
+        to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
+        return max(0, min(self._most, in_cache, to_write - may_stop(request)) - 1)
+
+    def _forward(self, batch: Any, step: StepTensors, layout: StepLayout, shape: Shape) -> Any:
+        """Run the inputs; the logits of the decisions' rows come back, and no one waits for them."""
+        step.start_with(batch.spec_info.last_tokens)
+        batch.input_ids = step.ids
+        batch.out_cache_loc = step.cache_places(batch.req_pool_indices, batch.req_to_token_pool.req_to_token)
+        info = ChainInput(
+            width=shape.width,
+            new_seq_lens=batch.seq_lens,
+            draft_token=step.ids,
+            positions=step.positions,
+            select_index=step.rows,
+        )
+        if shape.num_inputs is not None:
+            info.num_tokens_per_req = -1
+            info.ragged_verify_layout = ragged_layout(step.counts, layout, shape.num_inputs)
+        batch.spec_info, batch.forward_mode = info, compat.ForwardMode.TARGET_VERIFY
+        with self._graphs.in_place(shape, step.rows):
+            result = self._target_worker.forward_batch_generation(batch, is_verify=True)
+        output = result.logits_output
+        output.next_token_logits = output.next_token_logits[: len(step.rows)]  # graphs fill batches up
+        return result
+
+    def _accepted(
+        self, batch: Any, output: Any, chains: Sequence[Chain], step: StepTensors, layout: StepLayout
+    ) -> Accepted:
+        """Mask, draw, and see what stands."""
+        info = for_rows(batch.sampling_info, layout.num_decisions)
+        rows = None
+        if batch.has_grammar:
+            on_host = self._staging.block("rows", (len(step.rows), self._words), torch.int32)
+            self._rows.fill(on_host, batch.reqs, chains, mask_known=batch.return_logprob)
+            rows = on_host.to(self._device, non_blocking=True)
+        mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
+        kept = output.next_token_logits.clone() if batch.return_logprob else None
+        drawn = draw(self._model_runner.sampler, output, info, step.positions[step.rows])
+        accepted = accept(step.ends, drawn.view(layout.num_requests, layout.num_decisions))
+        if kept is not None:
+            output.next_token_logits = kept
+            every = torch.arange(layout.num_requests, device=self._device)
+            compat.compute_spec_v2_logprobs(batch, output, accepted.last, every[:, None], 0)
+        return accepted
+
+    def _result(
+        self, result: Any, accepted: Accepted, new_seq_lens: torch.Tensor, on_publish: Publish | None
+    ) -> Any:
+        if on_publish is not None:
+            on_publish(new_seq_lens)
+        stride = accepted.tokens.shape[1]
+        return compat.GenerationBatchResult(
+            logits_output=result.logits_output,
+            next_token_ids=accepted.tokens.flatten(),
+            can_run_cuda_graph=result.can_run_cuda_graph,
+            accept_lens=accepted.lengths.to(torch.int32),
+            new_seq_lens=new_seq_lens,
+            next_draft_input=ChainInput(width=stride, new_seq_lens=new_seq_lens, last_tokens=accepted.last),
+            speculative_num_draft_tokens=stride,
+        )
+
+
+def _layout(chains: Sequence[Chain], shape: Shape) -> StepLayout:
+    if shape.num_inputs is None:
+        return StepLayout.uniform(chains, shape.width)
+    return StepLayout.ragged(chains, shape.num_inputs)
+
+
+def _fail(request: Any, reason: str) -> None:
+    """End a request at the end of this step; nothing is asked of its grammar any more."""
+    request.to_finish = compat.FINISH_ABORT(reason)
+    request.grammar = None

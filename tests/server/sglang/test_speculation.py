@@ -1,0 +1,124 @@
+"""Settings of the speculative worker, its staging memory and its tensors."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from factorspec_server.sglang.acceptance import Ends
+from factorspec_server.sglang.chains import Chain
+from factorspec_server.sglang.drawing import draws_one_by_one, for_rows, mask
+from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
+from factorspec_server.sglang.staging import Staging
+from factorspec_server.sglang.step_layout import StepLayout
+from factorspec_server.sglang.step_tensors import StepTensors
+
+
+def test_settings_are_read_from_the_environment() -> None:
+    assert Speculation.read({}) == Speculation()
+    given = {"FACTORSPEC_WIDTHS": "1,4,9", "FACTORSPEC_RAGGED": "0", "FACTORSPEC_DRAFTING": "chain"}
+    assert Speculation.read(given) == Speculation((1, 4, 9), False, "chain")
+    assert Speculation.read({"FACTORSPEC_RAGGED": "1"}).ragged is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FACTORSPEC_WIDTHS", "8,16"),
+        ("FACTORSPEC_WIDTHS", "1,x"),
+        ("FACTORSPEC_WIDTHS", "1,8,4"),
+        ("FACTORSPEC_RAGGED", "yes"),
+        ("FACTORSPEC_DRAFTING", "tree"),
+    ],
+)
+def test_a_setting_with_a_wrong_value_is_named(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must .*{value}"):
+        Speculation.read({name: value})
+
+
+def server_args(**changes: object) -> SimpleNamespace:
+    usual = {"tp_size": 1, "pp_size": 1, "page_size": 1, "speculative_num_draft_tokens": None}
+    return SimpleNamespace(**{**usual, **changes})
+
+
+def test_settings_of_the_server_that_cannot_go_with_it_are_refused() -> None:
+    assert refusals(server_args()) == []
+    assert refusals(server_args(page_size=None)) == []
+    assert refusals(server_args(tp_size=2, page_size=16)) == [
+        "--tp-size above 1: start one server for each GPU",
+        "--page-size above 1",
+    ]
+    assert refusals(server_args(disaggregation_mode="decode", speculative_num_draft_tokens=1)) == [
+        "--disaggregation-mode",
+        "--speculative-num-draft-tokens below 2",
+    ]
+    assert most_inputs("cuda") == 128
+
+
+def test_staging_hands_out_two_blocks_in_turn() -> None:
+    staging = Staging(pinned=False)
+    first = staging.block("a", (2, 3), torch.int64)
+    staging.next_step()
+    second = staging.block("a", (4,), torch.int64)
+    assert first.data_ptr() != second.data_ptr()
+    staging.next_step()
+    assert staging.block("a", (5,), torch.int64).data_ptr() == first.data_ptr()
+    assert staging.block("a", (5000,), torch.int64).shape == (5000,)
+
+
+def test_padding_goes_to_the_dummy_place() -> None:
+    layout = StepLayout.uniform([Chain((8, 9), (), 7), Chain()], 4)
+    block = torch.zeros(layout.size, dtype=torch.int64)
+    layout.fill(block.numpy(), [Chain((8, 9), (), 7), Chain()], torch.tensor([5, 1]).numpy())
+    step = StepTensors.of(block, layout)
+    step.start_with(torch.tensor([70, 71]))
+    assert step.ids.tolist() == [70, 8, 9, 0, 71, 0, 0, 0]
+    req_to_token = torch.arange(30, dtype=torch.int32).view(3, 10) + 100
+    assert step.cache_places(torch.tensor([2, 0]), req_to_token).tolist() == [125, 126, 127, 0, 101, 0, 0, 0]
+    assert isinstance(step.ends, Ends)
+
+
+class Info(SimpleNamespace):
+    """Sampling settings that mask as SGLang's do."""
+
+    def apply_logits_bias(self, logits: torch.Tensor) -> None:
+        if self.vocab_mask is not None:
+            self.apply_mask_func(logits=logits, vocab_mask=self.vocab_mask)
+
+
+def info(**changes: object) -> Info:
+    names = ("top_ps", "top_ks", "min_ps", "sampling_seed", "logit_bias", "acc_additive_penalties")
+    empty = dict.fromkeys((*names, "acc_scaling_penalties", "vocab_mask", "return_sampling_masks"))
+    return Info(
+        **{
+            **empty,
+            "temperatures": torch.tensor([[0.5], [1.0]]),
+            "has_custom_logit_processor": False,
+            **changes,
+        }
+    )
+
+
+def test_rows_have_the_settings_of_their_request() -> None:
+    both = for_rows(info(top_ps=torch.tensor([0.1, 0.2])), 2)
+    assert both.temperatures.flatten().tolist() == [0.5, 0.5, 1.0, 1.0]
+    assert torch.equal(both.top_ps, torch.tensor([0.1, 0.1, 0.2, 0.2]))
+    assert both.top_ks is None
+    assert for_rows(info(), 1).temperatures.shape == (2, 1)
+
+
+def test_masks_are_applied_once() -> None:
+    given, logits = info(), torch.zeros(1, 3)
+    mask(given, logits, torch.ones(1, 1), lambda logits, vocab_mask: logits.sub_(vocab_mask))
+    assert logits.tolist() == [[-1.0, -1.0, -1.0]]
+    assert given.vocab_mask is None
+
+
+def test_batches_that_are_told_of_once_a_step_have_one_row_a_request() -> None:
+    def batch(logprob: bool = False, **changes: object) -> SimpleNamespace:
+        return SimpleNamespace(return_logprob=logprob, sampling_info=info(**changes))
+
+    assert not draws_one_by_one(batch())
+    assert draws_one_by_one(batch(logprob=True))
+    assert draws_one_by_one(batch(has_custom_logit_processor=True))
+    assert draws_one_by_one(batch(return_sampling_masks=[False, True]))
