@@ -1,0 +1,100 @@
+"""A plugin for SGLang that forces the answers of requests: every engine writes the same gold tokens.
+
+A request brings its tokens in ``custom_params`` (``{"gold": [...]}``). Behind each forward pass the logit of
+the token that stands at a row's position is raised above all others, before masks and sampling: every engine
+does its whole work, and what it writes is known. Rows behind wrong drafts are raised too and never looked at.
+
+Weights may then be random (``--load-format dummy``): times are those of real ones, text is the gold text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+#: most tokens of an answer; a logit that no other reaches
+_MOST, _HIGH = 1024, 1e4
+_NO_GOLD = -1
+
+
+class Answers:
+    """The tokens of the requests that run, by their places in SGLang's pool."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+        self._gold: torch.Tensor | None = None
+        self._starts: torch.Tensor | None = None
+
+    def note(self, batch: Any) -> None:
+        """Take over the answers of requests that are new."""
+        for request in batch.reqs:
+            place = int(request.req_pool_idx)
+            if self._known.get(place) != request.rid:
+                self._known[place] = request.rid
+                gold = (request.sampling_params.custom_params or {}).get("gold", [])[:_MOST]
+                self._write(batch, place, len(request.origin_input_ids), gold)
+
+    def _write(self, batch: Any, place: int, start: int, gold: list[int]) -> None:
+        if self._gold is None or self._starts is None:
+            size = batch.req_to_token_pool.req_to_token.shape[0]
+            self._gold = torch.full((size, _MOST), _NO_GOLD, dtype=torch.int64, device=batch.device)
+            self._starts = torch.zeros(size, dtype=torch.int64, device=batch.device)
+        row = torch.full((_MOST,), _NO_GOLD, dtype=torch.int64)
+        row[: len(gold)] = torch.tensor(gold, dtype=torch.int64)
+        self._gold[place] = row.to(batch.device)
+        self._starts[place] = start
+
+    def force(self, forward_batch: Any, logits: torch.Tensor | None) -> None:
+        """Raise the logits of the tokens that come next."""
+        if (
+            self._gold is None
+            or self._starts is None
+            or logits is None
+            or forward_batch.req_pool_indices is None
+        ):
+            return
+        places, positions = _rows(forward_batch, len(logits))
+        count = len(places)
+        at = positions + 1 - self._starts[places]
+        token = self._gold[places, at.clamp(0, _MOST - 1)]
+        token = torch.where((at >= 0) & (at < _MOST), token, _NO_GOLD)
+        chosen = token.clamp(min=0)[:, None]
+        raised = torch.where(token[:, None] >= 0, _HIGH, logits[:count].gather(1, chosen).float())
+        logits[:count].scatter_(1, chosen, raised.to(logits.dtype))
+
+
+def _rows(forward_batch: Any, num_rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each row of logits the request's place, and the position of the token before the row's."""
+    places = forward_batch.req_pool_indices
+    if not forward_batch.forward_mode.is_target_verify():
+        return places, forward_batch.seq_lens - 1
+    info = forward_batch.spec_info
+    rows = getattr(info, "select_index", None)
+    if rows is None:
+        width = len(info.positions) // len(places)
+        return places.repeat_interleave(width), info.positions
+    return places.repeat_interleave(len(rows) // len(places)), info.positions[rows]
+
+
+def register() -> None:
+    """Entry point of the group ``sglang.srt.plugins``."""
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+
+    answers = Answers()
+
+    def noted(*arguments: Any, **options: Any) -> None:
+        batch = options.get("batch") or arguments[1]
+        if batch is not None:
+            answers.note(batch)
+
+    def forced(output: Any, _: Any, forward_batch: Any, *__: Any, **___: Any) -> Any:
+        answers.force(forward_batch, getattr(output.logits_output, "next_token_logits", None))
+        return output
+
+    HookRegistry.register(
+        "sglang.srt.managers.tp_worker.TpModelWorker.forward_batch_generation", noted, HookType.BEFORE
+    )
+    HookRegistry.register(
+        "sglang.srt.model_executor.model_runner.ModelRunner.forward", forced, HookType.AFTER
+    )

@@ -1,0 +1,46 @@
+"""Gold records of the serving benchmark, as ``serving_workload`` writes them and the benchmark reads them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """One request and the tokens that it is to get.
+
+    Attributes:
+        prompt: tokens of the prompt.
+        gold: tokens of the answer, the end token of a record included.
+        text: the answer; "" for a chat.
+        document: JSON Schema with relations, as text; "" for a chat.
+        schema_text: the same without relations.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    prompt: list[int]
+    gold: list[int]
+    text: str = ""
+    document: str = ""
+    schema_text: str = ""
+
+
+Workloads = Mapping[str, Sequence[Record]]
+
+
+def read_workloads(path: Path) -> Workloads:
+    """What ``write_workloads`` wrote."""
+    raw = json.loads(gzip.decompress(path.read_bytes()))
+    return {name: [Record.model_validate(each) for each in records] for name, records in raw.items()}
+
+
+def write_workloads(path: Path, workloads: Workloads) -> None:
+    """Write the file; its folder is made."""
+    raw = {name: [record.model_dump() for record in records] for name, records in workloads.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(json.dumps(raw, ensure_ascii=False).encode(), mtime=0))
