@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from factorspec_sdk.errors import FactorspecError
 from factorspec_server.drafting import DraftingPolicy, Session
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain
 from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource
@@ -25,6 +26,12 @@ class Drafted(Protocol):
     @property
     def session(self) -> Session:
         """Up to date with all tokens that stand."""
+
+    def expect(self, token_ids: tuple[int, ...], /) -> None:
+        """Certain tokens that this step may bring, one by one."""
+
+    def give_up(self, error: FactorspecError, /) -> None:
+        """The record cannot go on."""
 
     @property
     def end_id(self) -> int:
@@ -62,28 +69,22 @@ class BatchChains:
             rooms: of each, the most tokens that its chain may have.
         """
         chains = [ONE_TOKEN] * len(requests)
-        places: list[int] = []
+        drafted: list[tuple[int, Drafted]] = []
         asked: list[Asked] = []
         for place, (request, room) in enumerate(zip(requests, rooms, strict=True)):
             grammar = None if is_free(request) else self._drafted_of(request.grammar)
-            if grammar is None:
-                continue
-            places.append(place)
-            asked.append(
-                Asked(
-                    session=grammar.session,
-                    policy=self._policy,
-                    end_token=grammar.end_id,
-                    most=0 if takes_one_token(request) else room,
-                )
-            )
-        for place, one, found in zip(places, asked, self._plans.chains(asked), strict=True):
+            if grammar is not None:
+                drafted.append((place, grammar))
+                most = 0 if takes_one_token(request) else room
+                asked.append(Asked(grammar.session, self._policy, grammar.end_id, most))
+        for (place, grammar), found in zip(drafted, self._plans.chains(asked), strict=True):
             if isinstance(found, Failed):
-                self._fail(requests[place], found.reason)
-            elif may_stop(requests[place]):
-                chains[place] = _without_end(found, one.end_token)
-            else:
-                chains[place] = found
+                grammar.give_up(found.error)
+                self._fail(requests[place], str(found.error))
+                continue
+            chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
+            grammar.expect(chain.tokens[: chain.num_certain])
+            chains[place] = chain
         return chains
 
 

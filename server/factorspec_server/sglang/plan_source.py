@@ -17,7 +17,7 @@ from factorspec_server.engines.errors import SessionRefused, SessionStalled
 from factorspec_server.sglang.chains import Chain, Decision, chain_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A request that wants a chain.
 
@@ -36,9 +36,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request whose session cannot go on; ``reason`` is for its user."""
+    """A request whose session cannot go on, and why."""
 
-    reason: str
+    error: FactorspecError
 
 
 class PlanSource(Protocol):
@@ -88,4 +88,4 @@ def _chain(request: Asked) -> Chain | Failed:
             raise SessionStalled("the session is open but allows no token")
         return chain
     except FactorspecError as error:
-        return Failed(str(error))
+        return Failed(error)

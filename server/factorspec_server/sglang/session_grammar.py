@@ -54,7 +54,6 @@ class SessionGrammar:
     """A grammar object of SGLang's that writes one record. Used by the scheduler's main thread alone.
 
     Attributes:
-        session: of the record; shared with nobody.
         end_id: the token that follows a complete record.
         grammar_stats: SGLang's own counts.
         counts: what a speculative worker did for the record, by the names of ``http/report.py``
@@ -74,7 +73,9 @@ class SessionGrammar:
     ) -> None:
         """``request_id``, ``ended``: whom to tell how the record ended, and under which name."""
         super().__init__()
-        self.session = session
+        self._session = session
+        self._expected: tuple[int, ...] = ()
+        self._num_arrived = 0
         self.end_id = end_id
         self._request_id = request_id
         self._tell = ended
@@ -83,6 +84,28 @@ class SessionGrammar:
         self.counts: dict[str, JsonValue] = {}
         self._times_s = [perf_counter()]
         self._error: FactorspecError | None = None
+
+    @property
+    def session(self) -> Session:
+        """Of the record; shared with nobody."""
+        if self._num_arrived:
+            arrived = self._expected[: self._num_arrived]
+            self._expected, self._num_arrived = (), 0
+            self._session.commit(arrived)
+        return self._session
+
+    def expect(self, token_ids: tuple[int, ...]) -> None:
+        """Certain tokens that a step may bring: those that come are written together when somebody asks.
+
+        SGLang hands over a step's tokens one by one, for each request in turn, while the device waits.
+        """
+        assert self.session is self._session
+        self._expected = token_ids
+
+    def give_up(self, error: FactorspecError) -> None:
+        """Write no more: whoever hears how the record ended gets the error."""
+        self._error = error
+        self.finished = True
 
     @property
     def error(self) -> FactorspecError | None:
@@ -131,6 +154,9 @@ class SessionGrammar:
             ValueError: it is not allowed, or the record was given up; SGLang aborts the request.
         """
         self.current_token = token
+        if self._num_arrived < len(self._expected) and self._expected[self._num_arrived] == token:
+            self._num_arrived += 1
+            return
         if len(self._times_s) == 1:
             self._times_s.append(perf_counter())
         if self._has_ended:
@@ -190,7 +216,7 @@ class SessionGrammar:
     def copy(self) -> Self:
         """An independent grammar in the same state."""
         twin = copy(self)
-        vars(twin).update(session=self.session.copy(), counts={**self.counts}, _times_s=[*self._times_s])
+        vars(twin).update(_session=self.session.copy(), counts={**self.counts}, _times_s=[*self._times_s])
         if self.grammar_stats is not None:
             twin.grammar_stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
         return twin

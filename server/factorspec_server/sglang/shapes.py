@@ -107,6 +107,8 @@ class Shapes:
             width -= max(1, width // 8)
         tokens = _tokens(wanted, width)
         tier = _up(tokens, self.tiers)
+        if tier > len(wanted) * self.ragged_width:
+            return
         yield tokens / (self.host_s + self.ragged.step_s(tier)), Shape(width, tier)
 
 

@@ -135,7 +135,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         batch.input_ids = step.ids
         batch.out_cache_loc = step.cache_places(batch.req_pool_indices, batch.req_to_token_pool.req_to_token)
         info = ChainInput(
-            width=shape.width,
+            width=self._most if shape.is_ragged else shape.width,
             new_seq_lens=batch.seq_lens,
             draft_token=step.ids,
             positions=step.positions,

@@ -42,7 +42,7 @@ def drawn(seed: int, before: Sequence[int], allowed: Sequence[int]) -> int:
 def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, width: int | None) -> None:
     """One step of all requests; ``width``: of a uniform layout, None: ragged with some padding."""
     plans = LocalPlans(ROW_WORDS)
-    asked = [Asked(session=one.session, policy=policy, end_token=END, most=most) for one in requests]
+    asked = [Asked(one.session, policy, END, most) for one in requests]
     chains = [chain for chain in plans.chains(asked) if isinstance(chain, Chain)]
     assert len(chains) == len(requests)
     uniform = None if width is None else StepLayout.uniform(chains, width)

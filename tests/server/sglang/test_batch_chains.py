@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from factorspec_sdk.errors import FactorspecError
 from factorspec_server.drafting import Certain, Session
 from factorspec_server.sglang.batch_chains import BatchChains
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain, Decision
@@ -26,6 +27,14 @@ TWO_RECORDS = ((3, 4, 5), (3, 4, 6))
 class Grammar:
     session: Session
     end_id: int = END
+    expected: tuple[int, ...] = ()
+    error: FactorspecError | None = None
+
+    def expect(self, token_ids: tuple[int, ...]) -> None:
+        self.expected = token_ids
+
+    def give_up(self, error: FactorspecError) -> None:
+        self.error = error
 
 
 class Refused(ToySession):
@@ -86,7 +95,9 @@ def of(records: tuple[tuple[int, ...], ...], **changes: Any) -> Request:
 
 
 def test_certain_runs_are_drafted_up_to_the_decision_or_the_end() -> None:
-    certain, choosing = Batch().chains([of(ONE_RECORD), of(TWO_RECORDS)])
+    requests = [of(ONE_RECORD), of(TWO_RECORDS)]
+    certain, choosing = Batch().chains(requests)
+    assert [request.grammar.expected for request in requests] == [(3, 4, 5, 6), (3, 4)]
     assert certain == Chain((3, 4, 5, 6), (), END)
     assert choosing.tokens == (3, 4)
     assert [decision.offset for decision in choosing.decisions] == [2]
@@ -133,6 +144,7 @@ def test_a_session_that_fails_ends_its_request_alone() -> None:
     bad, good = Request(Grammar(Refused(ONE_RECORD))), of(ONE_RECORD)
     assert batch.chains([bad, good]) == [ONE_TOKEN, Chain((3, 4, 5, 6), (), END)]
     assert batch.failed == [(bad, "the session refused a token that it had allowed")]
+    assert str(bad.grammar.error) == batch.failed[0][1]
 
 
 class Foreign:

@@ -148,3 +148,44 @@ def test_the_grammar_behind_a_request_is_found_once_the_model_has_thought(decode
     assert session_grammar_of(SimpleNamespace(grammar=grammar, tokens_after_end=0)) is grammar
     assert session_grammar_of(SimpleNamespace(grammar=SimpleNamespace(), tokens_after_end=0)) is None
     assert session_grammar_of(None) is None
+
+
+def test_expected_tokens_are_written_as_others_are(decoder: Decoder) -> None:
+    source = random.Random(7)
+    for _ in range(20):
+        grammar, reference = grammar_of(decoder), grammar_of(decoder)
+        while not reference.is_complete:
+            plan = reference.plan()
+            grammar.expect(plan.tokens[: source.randrange(len(plan.tokens) + 3)])
+            run = plan.tokens[: source.randrange(len(plan.tokens) + 1)]
+            chosen = []
+            if run == plan.tokens and plan.choices:
+                chosen = [source.choice(plan.choices[0].allowed.ids().tolist())]
+            for token in [*run, *chosen]:
+                for one in (grammar, reference):
+                    one.accept_token(token)
+            if source.random() < 0.3:
+                assert row_of(grammar, decoder) == row_of(reference, decoder)
+            if source.random() < 0.3:
+                taken_back = source.randrange(reference.session.num_tokens + 1)
+                for one in (grammar, reference):
+                    one.rollback(taken_back)
+        assert grammar.is_complete
+        assert grammar.session.tokens == reference.session.tokens
+
+
+def test_a_token_that_is_not_the_expected_one_is_judged_by_the_session(decoder: Decoder) -> None:
+    grammar = grammar_of(decoder)
+    first = grammar.plan().tokens
+    grammar.expect(first)
+    grammar.accept_token(first[0])
+    with pytest.raises(ValueError, match="is not allowed"):
+        grammar.accept_token(end_of(decoder))
+
+
+def test_a_record_that_is_given_up_is_told_once(decoder: Decoder) -> None:
+    told: list[Ended] = []
+    grammar, error = grammar_of(decoder, told), BudgetSpent("spent", partial="")
+    grammar.give_up(error)
+    grammar.finished = True
+    assert [ended.error for ended in told] == [error]
