@@ -19,12 +19,12 @@ class TextStream:
     """Turns tokens into text as they come, whole characters only, and watches for stop strings.
 
     ``pushed`` text is final: a part that may be the beginning of a stop string is held back until it is
-    clear.
+    clear. The answer ends before the stop string that is complete first, wherever tokens begin and end.
     """
 
     def __init__(self, decode: Callable[[Sequence[int]], str], stop: Sequence[str] = ()) -> None:
         self._decode = decode
-        self._stop = tuple(string for string in stop if string)
+        self._stop = tuple(stop)
         self._token_ids: list[int] = []
         self._window = 0  # decoding starts here: a token's text may depend on the one before it
         self._read = 0  # tokens before this are in the text already
@@ -40,7 +40,10 @@ class TextStream:
         """Append a token; returns the text that becomes final with it."""
         self._token_ids.append(token_id)
         text = self._decode(self._token_ids[self._window :])
-        if text.endswith(_UNFINISHED):
+        if (
+            text.endswith(_UNFINISHED)
+            and self._cut(self._held + self._new_of(text)[: -len(_UNFINISHED)]) is None
+        ):
             return ""
         return self._settle(text)
 
@@ -51,18 +54,26 @@ class TextStream:
         return text
 
     def _settle(self, text: str) -> str:
-        old = self._decode(self._token_ids[self._window : self._read])
+        self._held += self._new_of(text)
         self._window, self._read = self._read, len(self._token_ids)
-        self._held += text[len(old) :]
-        found = [at for at in (self._held.find(string) for string in self._stop) if at >= 0]
-        if found:
+        cut = self._cut(self._held)
+        if cut is not None:
             self._stopped = True
-            final, self._held = self._held[: min(found)], ""
+            final, self._held = self._held[:cut], ""
             return final
         keep = max((_overlap(self._held, string) for string in self._stop), default=0)
         cut = len(self._held) - keep
         final, self._held = self._held[:cut], self._held[cut:]
         return final
+
+    def _new_of(self, text: str) -> str:
+        """What is new in the text of the window."""
+        return text[len(self._decode(self._token_ids[self._window : self._read])) :]
+
+    def _cut(self, text: str) -> int | None:
+        """Where the stop string begins that is complete first; of two that end there the longer one's."""
+        found = [(at + len(string), at) for string in self._stop if (at := text.find(string)) >= 0]
+        return min(found)[1] if found else None
 
 
 def _overlap(text: str, string: str) -> int:

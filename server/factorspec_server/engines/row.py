@@ -11,9 +11,10 @@ token. Certain tokens are written as soon as they are known, and wait there for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factorspec_sdk.decoding import CanonicalSession
 from factorspec_server.drafting.seam import Choice, FloatArray, IntArray, Session
@@ -21,6 +22,7 @@ from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.engines.chat import ChatSession
 from factorspec_server.engines.draft import Draft
 from factorspec_server.engines.errors import BrokenLogits, ContextTooLong, SessionRefused, SessionStalled
+from factorspec_server.engines.penalties import penalties_of
 from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request
 from factorspec_server.engines.sampling import choose
 from factorspec_server.engines.seam import Model, Parents, Want
@@ -56,6 +58,7 @@ class Row:
         self._running: Draft | None = None
         self._num_fed = 0
         self._tally = Tally(len(request.prompt_ids))
+        self._penalties = penalties_of(request.sampling, request.prompt_ids, model.logit_width)
 
     @property
     def held(self) -> list[int]:
@@ -182,7 +185,9 @@ class Row:
         if isinstance(session, AnswerSession):
             session = session.record
         ids, position = choice.allowed.ids(), len(self._tokens) + len(before)
-        scores = values if len(ids) <= GATHERED_IDS else values[ids]
+        scores: NDArray[np.floating[Any]] = values if len(ids) <= GATHERED_IDS else values[ids]
+        if self._penalties is not None:
+            scores = self._penalties.logits(scores, ids, before)
         token = choose(scores, ids, sampling, position)
         if isinstance(session, CanonicalSession):
             while not session.admits(token, before):
@@ -201,6 +206,8 @@ class Row:
         else:
             self._session.commit(token_ids)
         self._tokens += token_ids
+        if self._penalties is not None:
+            self._penalties.add(token_ids)
         if self.request.on_commit is not None:
             self.request.on_commit(Commit(tuple(token_ids), text, len(self._tokens)))
 

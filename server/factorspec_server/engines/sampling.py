@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factorspec_server.drafting.seam import FloatArray, IntArray
+from factorspec_server.drafting.seam import IntArray
 from factorspec_server.engines.errors import BrokenLogits
 
 _MASK = (1 << 64) - 1
@@ -41,6 +42,11 @@ class Sampling:
         temperature: 0 is greedy.
         top_p: keep the most likely allowed tokens up to this share of their probability.
         top_k: keep this many of the most likely allowed tokens; None keeps all.
+        min_p: keep allowed tokens that have at least this share of the likeliest one's probability.
+        frequency_penalty: taken from a token's logit for each time that it stands in the answer.
+        presence_penalty: taken from a token's logit once it stands in the answer.
+        repetition_penalty: weakens tokens of the prompt and the answer, see ``penalties``; 1 does nothing.
+        logit_bias: what is added to the logits of some tokens, as pairs of token and bias.
         seed: of the noise; any integer, taken modulo 2**64.
     """
 
@@ -48,6 +54,11 @@ class Sampling:
     top_p: float = 1.0
     top_k: int | None = None
     seed: int = 0
+    min_p: float = 0.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0.0):
@@ -56,6 +67,24 @@ class Sampling:
             raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p!r}")
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"top_k must be at least 1, got {self.top_k!r}")
+        if not 0.0 <= self.min_p <= 1.0:
+            raise ValueError(f"min_p must be from 0 to 1, got {self.min_p!r}")
+        if not (math.isfinite(self.repetition_penalty) and self.repetition_penalty > 0.0):
+            raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty!r}")
+        added = self.frequency_penalty, self.presence_penalty, *(bias for _, bias in self.logit_bias)
+        if not all(map(math.isfinite, added)):
+            raise ValueError(f"penalties and biases must be finite numbers, got {added!r}")
+
+    @property
+    def has_penalties(self) -> bool:
+        """True if logits are changed before a token is chosen."""
+        changes = (
+            self.frequency_penalty,
+            self.presence_penalty,
+            self.repetition_penalty - 1.0,
+            self.logit_bias,
+        )
+        return any(changes)
 
 
 def _mix(x: int) -> int:
@@ -95,11 +124,11 @@ def gumbel(seed: int, position: int, token_ids: IntArray) -> NDArray[np.float64]
     return -np.log(-np.log(uniform))
 
 
-def choose(logits: FloatArray, token_ids: IntArray, sampling: Sampling, position: int) -> int:
+def choose(logits: NDArray[np.floating[Any]], token_ids: IntArray, sampling: Sampling, position: int) -> int:
     """The token that stands at ``position``.
 
     Args:
-        logits: (n,) float32, the logits of ``token_ids``.
+        logits: (n,) float32, or float64 where penalties changed them: the logits of ``token_ids``.
         token_ids: (n,) int32, the allowed tokens, ascending; n >= 1.
         sampling: how to choose.
         position: index of the token in the completion, 0 is the first after the prompt.
@@ -120,11 +149,13 @@ def choose(logits: FloatArray, token_ids: IntArray, sampling: Sampling, position
 
 
 def _kept(scores: NDArray[np.float64], sampling: Sampling) -> NDArray[np.intp] | None:
-    """Indices that top_k and top_p keep, ascending, or None where they keep all."""
+    """Indices that top_k, min_p and, of the rest, top_p keep, ascending, or None where they keep all."""
     limit = len(scores) if sampling.top_k is None else min(sampling.top_k, len(scores))
-    if limit == len(scores) and sampling.top_p == 1.0:
+    if limit == len(scores) and sampling.top_p == 1.0 and sampling.min_p == 0.0:
         return None
     order = np.argsort(-scores, kind="stable")[:limit]  # stable: equals by lowest token id
+    if sampling.min_p > 0.0:
+        order = order[scores[order] >= scores[order[0]] + math.log(sampling.min_p)]
     if sampling.top_p < 1.0:
         weights = np.exp(scores[order] - scores[order[0]])
         before = np.cumsum(weights) - weights

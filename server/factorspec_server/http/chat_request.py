@@ -5,6 +5,7 @@ A field that would change the answer and is not supported is an error, never ign
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -26,11 +27,6 @@ _HARMLESS = frozenset({
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "logprobs": (False,),
     "top_logprobs": (0,),
-    "logit_bias": ({},),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "repetition_penalty": (1,),
-    "min_p": (0,),
     "functions": ([],),
     "function_call": ("none", "auto"),
     "modalities": (["text"],),
@@ -88,6 +84,12 @@ class Wishes(BaseModel):
     refusal: bool = False
 
 
+_Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
+_Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
+_StopString = Annotated[str, Field(min_length=1, max_length=1000)]
+_TOKEN_ID = re.compile(r"0|[1-9][0-9]{0,9}")
+
+
 class ChatRequest(BaseModel):
     """The fields that are understood. Temperature and top_p default as OpenAI's do."""
 
@@ -104,9 +106,14 @@ class ChatRequest(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     top_k: Annotated[int | None, Field(ge=1)] = None
+    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    frequency_penalty: _Penalty = 0.0
+    presence_penalty: _Penalty = 0.0
+    repetition_penalty: Annotated[float, Field(gt=0, le=2, allow_inf_nan=False)] = 1.0
+    logit_bias: Annotated[dict[str, _Bias], Field(max_length=1024)] = {}
     seed: Annotated[int | None, Field(ge=-(1 << 63), lt=1 << 64)] = None
     n: Annotated[int, Field(ge=1)] = 1
-    stop: Annotated[list[str], Field(max_length=16)] = []
+    stop: Annotated[list[_StopString], Field(max_length=16)] = []
     stream: bool = False
     stream_options: _StreamOptions = _StreamOptions()
     factorspec: Wishes = Wishes()
@@ -115,6 +122,14 @@ class ChatRequest(BaseModel):
     @classmethod
     def _as_list(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
+
+    @field_validator("logit_bias")
+    @classmethod
+    def _keys_are_tokens(cls, value: dict[str, float]) -> dict[str, float]:
+        wrong = [key for key in value if not _TOKEN_ID.fullmatch(key)]
+        if wrong:
+            raise ValueError(f"keys must be token ids in digits, got {shown(wrong[0])}")
+        return value
 
     @property
     def schema_document(self) -> dict[str, JsonValue] | None:
@@ -155,12 +170,15 @@ class ChatRequest(BaseModel):
         return "/max_completion_tokens" if self.max_completion_tokens is not None else "/max_tokens"
 
 
-def read_chat_request(body: Mapping[str, JsonValue], *, most_choices: int = 1) -> ChatRequest:
+def read_chat_request(
+    body: Mapping[str, JsonValue], *, most_choices: int = 1, num_tokens: int | None = None
+) -> ChatRequest:
     """The request that a JSON body holds.
 
     Args:
         body: the request.
         most_choices: that one request may ask for.
+        num_tokens: token ids that the model has; None: not known.
 
     Raises:
         UnsupportedKeyword: a field asks for what this server does not do.
@@ -177,7 +195,8 @@ def read_chat_request(body: Mapping[str, JsonValue], *, most_choices: int = 1) -
         problems += _problems_of(error)
         unsupported = unsupported or any(item["type"] == "extra_forbidden" for item in error.errors())
     else:
-        problems += _contradictions(request, most_choices)
+        problems += _contradictions(request)
+        problems += _beyond_the_server(request, most_choices, num_tokens)
     if problems or request is None:
         kind = UnsupportedKeyword if unsupported else DocumentError
         raise kind("the request cannot be served", problems)
@@ -235,12 +254,9 @@ def _escaped(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def _contradictions(request: ChatRequest, most_choices: int) -> list[Problem]:
+def _contradictions(request: ChatRequest) -> list[Problem]:
     wanted = request.response_format
     problems = []
-    if request.n > most_choices:
-        message = f"n must be at most {most_choices} on this server"
-        problems.append(Problem("/n", message, shown(request.n), "send several requests"))
     if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
         message = "is missing" if wanted.json_schema is None else "stands beside type 'text'"
         problems.append(Problem("/response_format/json_schema", message, None, "send both or neither"))
@@ -253,7 +269,20 @@ def _contradictions(request: ChatRequest, most_choices: int) -> list[Problem]:
         hint = "leave it out, or send a response_format or tool_choice 'required'"
         problems.append(Problem("/factorspec/refusal", message, "True", hint))
     if not request.is_text and request.stop:
-        message = "a record ends where it is complete, not at a string"
+        message = "a record ends where it is complete; a stop string could only cut it short of that"
         problems.append(Problem("/stop", message, shown(request.stop), "leave it out"))
     problems += wrong_tools(request.tools, request.tool_choice)
     return [*problems, *unanswerable(request.messages)]
+
+
+def _beyond_the_server(request: ChatRequest, most_choices: int, num_tokens: int | None) -> list[Problem]:
+    """What another server, or this one with another model, might take."""
+    problems = []
+    if request.n > most_choices:
+        message = f"n must be at most {most_choices} on this server"
+        problems.append(Problem("/n", message, shown(request.n), "send several requests"))
+    unknown = [key for key in request.logit_bias if num_tokens is not None and int(key) >= num_tokens]
+    if unknown:
+        message = f"the model's token ids end at {num_tokens and num_tokens - 1}"
+        problems.append(Problem(f"/logit_bias/{unknown[0]}", message, shown(unknown[0]), "leave it out"))
+    return problems

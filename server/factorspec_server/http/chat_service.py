@@ -131,7 +131,8 @@ class ChatService:
 
     def read(self, body: Mapping[str, JsonValue]) -> ChatRequest:
         """The request that a JSON body holds; see ``read_chat_request`` for errors."""
-        return read_chat_request(body, most_choices=self.most_choices)
+        num_tokens = self.served.engine.model.num_tokens
+        return read_chat_request(body, most_choices=self.most_choices, num_tokens=num_tokens)
 
     @property
     def most_choices(self) -> int:
@@ -277,4 +278,14 @@ def usage_of(completions: Sequence[Completion]) -> dict[str, JsonValue]:
 
 
 def _sampling(chat: ChatRequest, seed: int) -> Sampling:
-    return Sampling(temperature=chat.temperature, top_p=chat.top_p, top_k=chat.top_k, seed=seed)
+    return Sampling(
+        temperature=chat.temperature,
+        top_p=chat.top_p,
+        top_k=chat.top_k,
+        min_p=chat.min_p,
+        frequency_penalty=chat.frequency_penalty,
+        presence_penalty=chat.presence_penalty,
+        repetition_penalty=chat.repetition_penalty,
+        logit_bias=tuple((int(token), bias) for token, bias in chat.logit_bias.items()),
+        seed=seed,
+    )

@@ -12,6 +12,8 @@ CAPABILITIES: Mapping[str, str] = {
     "seed": "equal seeds give equal answers",
     "stop": "stop strings in a chat",
     "n": "several choices, each with a sampling stream of its own",
+    "penalties": "frequency_penalty and presence_penalty, of at most 2 each",
+    "logit_bias": "biases by token id",
     "refusals": "what is malformed or not supported is a 400 that names the field by a JSON pointer",
     "models": "a model that is not served is a 404",
     "health": "/health counts requests that run and wait",

@@ -1,6 +1,7 @@
 """Free completions: end tokens, stop strings, text as it streams."""
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 
@@ -43,6 +44,51 @@ def test_stop_strings_are_left_out_and_their_beginnings_held_back(text: str, wan
             assert want.startswith(shown)
     assert shown + stream.flush() == want
     assert stream.stopped == (want != text)
+
+
+WORDS = ("ab", "c", "é", "😀", "END", "EN", "\n\n", "x\nE", "ND", "日本", "本語")
+
+
+def in_plain(text: str, stop: Sequence[str]) -> str:
+    """The reference: one character after the other, until the text ends with a stop string."""
+    for end in range(1, len(text) + 1):
+        found = [string for string in stop if text[:end].endswith(string)]
+        if found:
+            return text[: end - max(map(len, found))]
+    return text
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_answer_ends_alike_however_it_is_cut_into_tokens(seed: int) -> None:
+    draw = Random(seed)
+    text = "".join(draw.choices(WORDS, k=12))
+    stop = draw.sample(["END", "NDE", "DE", "\n\n", "é😀", "日本語", "c😀", "abab", "\nEN"], k=3)
+    data, tokens = text.encode(), list[bytes]()
+    while data:
+        size = draw.randint(1, 6)
+        tokens.append(data[:size])
+        data = data[size:]
+
+    def decoded(token_ids: Sequence[int]) -> str:
+        return b"".join(tokens[token] for token in token_ids).decode("utf-8", errors="replace")
+
+    stream, want, shown = TextStream(decoded, stop), in_plain(text, stop), ""
+    for token in range(len(tokens)):
+        shown += stream.push(token)
+        assert want.startswith(shown)
+        if stream.stopped:
+            break
+    assert shown + stream.flush() == want
+    assert stream.stopped == (want != text)
+
+
+def test_a_stop_string_before_half_a_character_ends_the_answer_at_once() -> None:
+    tokens = [b"one END" + b"\xc3", b"\xa9"]
+    stream = TextStream(
+        lambda ids: b"".join(tokens[token] for token in ids).decode("utf-8", errors="replace"), ("END",)
+    )
+    assert stream.push(0) == "one "
+    assert stream.stopped
 
 
 def test_an_end_token_completes_the_answer() -> None:
