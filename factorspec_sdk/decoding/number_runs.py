@@ -18,26 +18,13 @@ from typing import NamedTuple
 
 from factorspec_sdk.decoding.hypotheses import NumberStep, Opening, RowWalk
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.runs import Run
+from factorspec_sdk.decoding.runs import Exit, Run
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.tokens import Allowed
 
 _MAX_EXITS = 256
 _MAX_ALLOWED = 1 << 10
-
-
-class Exit(NamedTuple):
-    """What follows a number.
-
-    Attributes:
-        at: the place behind the number.
-        run: the empty run there, its hypotheses are rows of tables.
-        ids: the tokens by which it goes on.
-    """
-
-    at: Opening
-    run: Run
-    ids: frozenset[int]
+_NO_IDS: frozenset[int] = frozenset()
 
 
 class Behind(NamedTuple):
@@ -45,14 +32,12 @@ class Behind(NamedTuple):
 
     Attributes:
         key: equal keys mean equal runs.
-        step: the number behind the token; None: it ends there.
-        ends: it may end there.
+        lengths: how many digits may follow, if any digits may; None: that is not known.
         alike: the tokens that lead to the same.
     """
 
     key: Hashable
-    step: NumberStep | None
-    ends: bool
+    lengths: frozenset[int] | None
     alike: frozenset[int]
 
 
@@ -69,6 +54,8 @@ class NumberRuns:
 
         It is if no relation reads the number, and the run goes on by its digits and the exit alone.
         """
+        if run.exit is not None:
+            return run.exit
         step = run.after[0]
         if not isinstance(step, NumberStep):
             return None
@@ -78,32 +65,37 @@ class NumberRuns:
         found = self._exit(Opening(at.state, step.next_pc, step.walk.closing))
         if found is None or run.after[1:] not in ((), found.run.after):
             return None
+        if not step.next_ids.isdisjoint(found.ids):
+            return None
+        run.exit = found
         return found
 
-    def behind(self, step: NumberStep, token: int, after: Exit) -> Behind | None:
-        """What a token leads to by which the number goes on; None if that is not for this module."""
-        walk, begun, values, feasible, source, next_pc, next_ids, lengths = step
-        number = walk.advance(begun, token)
-        if number is None or not next_ids.isdisjoint(after.ids):
-            return None
+    def behind(self, step: NumberStep, token: int) -> Behind:
+        """What a token leads to by which the number goes on."""
+        walk, begun, values, _, source, next_pc, _, lengths = step
+        at = source.at
         told = walk.alike(begun, values, token, lengths)
-        key: Hashable
         if told is not None:
-            lengths = told.lengths
-            key = lengths
-            ids, ends, alike = walk.any_digit(lengths), 0 in lengths, told.tokens
-        else:
-            key, alike, lengths = (walk, number, source.at.pc), frozenset((token,)), None
-            ids, ends = frozenset(walk.allowed(number, values)), self._may_end(step, walk.value(number))
-        on = NumberStep(walk, number, values, feasible, source, next_pc, ids, lengths) if ids else None
-        return Behind((key, source.at.state, next_pc), on, ends, alike)
+            return Behind((told.lengths, at.state, next_pc), told.lengths, told.tokens)
+        return Behind((walk, begun, token, at.state, at.pc), None, frozenset((token,)))
 
-    def run_of(self, step: NumberStep, after: Exit | None) -> Run:
-        """The run where a number goes on; ``after``: it may end too, and what follows."""
-        if after is None:
-            return Run((), (step,), self._union(step.next_ids, frozenset()), free=False, complete=False)
-        allowed = self._union(step.next_ids, after.ids)
-        return Run((), (step, *after.run.after), allowed, free=False, complete=False)
+    def run_of(self, step: NumberStep, token: int, lengths: frozenset[int] | None, after: Exit) -> Run | None:
+        """The run where a number goes on behind a token, and may end too; None: it ends there."""
+        walk, begun, values, feasible, source, next_pc, _, _ = step
+        number = walk.advance(begun, token)
+        assert number is not None, "the token goes on with the number"
+        if lengths is None:
+            ids, ends = frozenset(walk.allowed(number, values)), self._may_end(step, walk.value(number))
+        else:
+            ids, ends = walk.any_digit(lengths), 0 in lengths
+        if not ids:
+            return None
+        on = NumberStep(walk, number, values, feasible, source, next_pc, ids, lengths)
+        hypotheses = (on, *after.run.after) if ends else (on,)
+        allowed = self._union(ids, after.ids if ends else _NO_IDS)
+        run = Run((), hypotheses, allowed, free=False, complete=False)
+        run.exit = after if after.ids.isdisjoint(ids) else None
+        return run
 
     def forget(self) -> None:
         """Begin anew."""
@@ -121,7 +113,7 @@ class NumberRuns:
         hypotheses = self._opener.close([at])
         if hypotheses and all(isinstance(each, RowWalk) for each in hypotheses):
             ids = frozenset(token for each in hypotheses for token in each.ids())
-            known = Exit(at, Run((), hypotheses, Allowed.of(ids), free=False, complete=False), ids)
+            known = Exit(Run((), hypotheses, Allowed.of(ids), free=False, complete=False), ids)
         if len(self._exits) >= _MAX_EXITS:
             self.forget()
         self._exits[at] = known

@@ -30,7 +30,7 @@ from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, 
 from factorspec_sdk.decoding.likeness import likeness
 from factorspec_sdk.decoding.number_runs import NumberRuns
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.runs import Run, run_from, run_in_text
+from factorspec_sdk.decoding.runs import Exit, Run, run_from, run_in_text
 
 KeyT = TypeVar("KeyT")
 # What a child takes beside the run that begins as it does: an entry, and tokens of its own.
@@ -104,18 +104,17 @@ class RunTree:
             return None
         if token not in step.next_ids:
             return self.after(after.run, token)
-        behind = self._numbers.behind(step, token, after)
-        if behind is None:
-            return None
+        behind = self._numbers.behind(step, token)
         known = self._beginning.get(behind.key)
         if known is None:
-            if behind.step is None:
-                known = self._begun([after.at])
-            else:
-                known = self._numbers.run_of(behind.step, after if behind.ends else None)
-            known = self._keep(self._beginning, behind.key, known, known.num_bytes)
+            made = self._numbers.run_of(step, token, behind.lengths, after) or self._behind_number(after)
+            known = self._keep(self._beginning, behind.key, made, made.num_bytes)
         self._link(run, behind.alike, known)
         return known
+
+    def _behind_number(self, after: Exit) -> Run:
+        """The run of what follows a number that ends."""
+        return self._behind_row(list(after.run.after))
 
     def in_text(self, step: HoleStep) -> Run:
         """The empty run where a text stands; kept where texts have few states."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, Opening, RowWalk
@@ -14,6 +15,18 @@ from factorspec_sdk.tokens.masks import Row
 
 Hypotheses = tuple[Hypothesis, ...]
 _NO_TOKENS = Allowed.of(())
+
+
+class Exit(NamedTuple):
+    """What follows a number that no relation reads (``number_runs.py``).
+
+    Attributes:
+        run: the empty run there, its hypotheses are rows of tables.
+        ids: the tokens by which it goes on; none is a digit of the number.
+    """
+
+    run: Run
+    ids: frozenset[int]
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +46,7 @@ class Run:
         children: remembered runs, by the token chosen after this one (``run_tree.py``).
         ample: remembered: with so many tokens left after the run no limit leaves out anything there.
         plan: remembered: what a session at the beginning of the run plans without guesses.
+        exit: remembered: the run ends in a number, and this follows it.
     """
 
     tokens: tuple[int, ...]
@@ -45,6 +59,7 @@ class Run:
     children: dict[int, Run] = field(default_factory=dict)
     ample: int | None = None
     plan: Plan | None = None
+    exit: Exit | None = None
 
     @property
     def num_bytes(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from factorspec_sdk.decoding import Decoder, Session, free_numbers, placed_rules
+from factorspec_sdk.decoding import Decoder, Session, placed_rules
 from factorspec_sdk.graph.collector import collector_paused
 from factorspec_sdk.tokens import Allowed, Canonical, Vocabulary
 from factorspec_sdk.tokens.masks import Row
@@ -177,12 +177,11 @@ class Factorspec:
 
     def prepare(self) -> None:
         # Encoded words, literals and tails are kept beside the vocabulary, grammars of free parts by content.
-        # A server keeps the rules of free numbers for all specs; libraries make theirs anew, so they go too.
+        # The tables of free numbers hang on the vocabulary alone, as its bytes and digits do: they stay.
         kept = self._canonical
         for memo in (kept._words, kept._tails, kept.literal_ends, kept.digit_groups):
             memo.clear()
         placed_rules._rules.cache_clear()
-        free_numbers.free_numbers.cache_clear()
 
     def compile(self, task: Task) -> FactorspecSpec:
         with collector_paused():
