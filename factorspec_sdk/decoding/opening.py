@@ -37,6 +37,7 @@ from factorspec_sdk.tokens import (
     SteppedValues,
     certain,
     certain_by_last_cut,
+    certain_rows,
     supports_form,
     supports_numbers,
     walk_of,
@@ -271,13 +272,16 @@ class Opener:
 
     def _make_table(self, site: Site, held: Held, feasible: IndexSet) -> RowTable:
         rows = self._rows_of(site, held)
-        made = []
-        for index in feasible:
-            row = rows.get(index)
-            if row is None:
-                row = rows[index] = certain(self.canonical, held, site.text(index), site.part(index).after)
-                self._num_rows += 1
-            made.append((*row, index))
+        missing = [index for index in feasible if index not in rows]
+        if site.domain is not None and missing:  # what follows is the same for all
+            texts = map(site.text, missing)
+            found = certain_rows(self.canonical, held, texts, site.part(missing[0]).after)
+            rows.update(zip(missing, found, strict=True))
+        else:
+            for index in missing:
+                rows[index] = certain(self.canonical, held, site.text(index), site.part(index).after)
+        self._num_rows += len(missing)
+        made = [(*rows[index], index) for index in feasible]
         made.sort()
         return RowTable([row for row, _, _ in made], [i for _, _, i in made], [h for _, h, _ in made])
 

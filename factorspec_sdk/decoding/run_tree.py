@@ -21,6 +21,7 @@ behind it is remembered by those.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable
 from threading import Lock
 from typing import TypeVar
@@ -31,11 +32,15 @@ from factorspec_sdk.decoding.likeness import likeness
 from factorspec_sdk.decoding.number_runs import NumberRuns
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Exit, Run, run_from, run_in_text
+from factorspec_sdk.tokens import Held
 
 KeyT = TypeVar("KeyT")
 # What a child takes beside the run that begins as it does: an entry, and tokens of its own.
 _LINK_BYTES = 256
 _BYTES_OF_TOKEN = 48
+# Values of a table whose runs are remembered together, and tokens that follow a number with its digits' runs.
+_MAX_LINKED = 64
+_MAX_EXITS = 4
 
 
 class RunTree:
@@ -71,7 +76,7 @@ class RunTree:
         first = run.after[0]
         made = None
         if type(first) is RowWalk and len(run.after) == 1:
-            made = self._behind_only_row(first, token)
+            made = self._behind_only_row(run, first, token)
         elif type(first) is NumberStep:
             made = self._in_number(run, first, token)
         if made is None:
@@ -83,19 +88,33 @@ class RunTree:
             made = self._behind_row(pending)
         return self._keep(run.children, token, made, _LINK_BYTES + _BYTES_OF_TOKEN * len(made.tokens))
 
-    def _behind_only_row(self, walk: RowWalk, token: int) -> Run | None:
+    def _behind_only_row(self, run: Run, walk: RowWalk, token: int) -> Run | None:
         """The run behind a token of a table, if just one row goes on so."""
-        table, lo, hi, depth, source = walk
-        lo, hi = table.narrow(lo, hi, depth, token)
+        table, first, end, depth, source = walk
+        lo, hi = table.narrow(first, end, depth, token)
         if hi - lo != 1:
             return None
-        return self._with_row(table.rows[lo][depth + 1 :], source.exit(table.order[lo], table.helds[lo]))
+        held, slot = table.helds[lo], source.site.slot
+        behind = self._begun([source.exit(table.order[lo], held)])
+        if end - first <= _MAX_LINKED and source.site.domain is not None and slot is not None:
+            if not source.feasibility.reads(slot):
+                self._link_rows(run, walk, behind, held)
+        return _with_row(table.rows[lo][depth + 1 :], behind)
 
-    def _with_row(self, rest: tuple[int, ...], behind: Opening) -> Run:
-        """The run of the rest of a row and what is certain behind it."""
-        run = self._begun([behind])
-        tokens, children = (*rest, *run.tokens), run.children
-        return Run(tokens, run.after, run.allowed, run.free, run.complete, run.text, children=children)
+    def _link_rows(self, run: Run, walk: RowWalk, behind: Run, held: Held) -> None:
+        """Remember the runs behind all values of a table, where no relation reads which one it is."""
+        table, lo, hi, depth, _ = walk
+        rows = [
+            row for row, after in zip(table.rows[lo:hi], table.helds[lo:hi], strict=True) if after == held
+        ]
+        firsts = Counter(row[depth] for row in table.rows[lo:hi] if len(row) > depth)
+        size = sum(_LINK_BYTES + _BYTES_OF_TOKEN * (len(row) + len(behind.tokens)) for row in rows)
+        with self._lock:
+            if self.num_bytes + size <= self._max_bytes:
+                self.num_bytes += size
+                for row in rows:
+                    if len(row) > depth and firsts[row[depth]] == 1:
+                        run.children.setdefault(row[depth], _with_row(row[depth + 1 :], behind))
 
     def _in_number(self, run: Run, step: NumberStep, token: int) -> Run | None:
         """The run behind a token of a number that no relation reads; of tokens alike it is remembered too."""
@@ -104,17 +123,30 @@ class RunTree:
             return None
         if token not in step.next_ids:
             return self.after(after.run, token)
+        first, is_new = self._link_number(run, step, token, after)
+        behind = first
+        while is_new:  # where any digits may follow they will, and it is one run for all of them
+            on = behind.after[0]
+            if not isinstance(on, NumberStep) or on.lengths is None or behind.exit is None:
+                break
+            behind, is_new = self._link_number(behind, on, next(iter(on.next_ids)), after)
+        return first
+
+    def _link_number(self, run: Run, step: NumberStep, token: int, after: Exit) -> tuple[Run, bool]:
+        """The run behind a token of a number, remembered for all tokens alike; and True if it is new."""
         behind = self._numbers.behind(step, token)
         known = self._beginning.get(behind.key)
+        is_new = known is None and self._max_bytes > 0
         if known is None:
-            made = self._numbers.run_of(step, token, behind.lengths, after) or self._behind_number(after)
+            made = self._numbers.run_of(step, token, behind.lengths, after)
+            if made is None:  # what follows is all there is
+                made = self._behind_row([*after.run.after])
             known = self._keep(self._beginning, behind.key, made, made.num_bytes)
+            if known.exit is not None and len(known.after) > 1 and len(after.ids) <= _MAX_EXITS:
+                for ending in after.ids:  # the number may end here
+                    self._link(known, (ending,), self.after(after.run, ending))
         self._link(run, behind.alike, known)
-        return known
-
-    def _behind_number(self, after: Exit) -> Run:
-        """The run of what follows a number that ends."""
-        return self._behind_row(list(after.run.after))
+        return known, is_new
 
     def in_text(self, step: HoleStep) -> Run:
         """The empty run where a text stands; kept where texts have few states."""
@@ -132,7 +164,8 @@ class RunTree:
         if len(pending) > 1 or not isinstance(row, RowWalk) or row.hi - row.lo > 1:
             return self._begun(pending)
         table, at = row.table, row.lo
-        return self._with_row(table.rows[at][row.depth :], row.source.exit(table.order[at], table.helds[at]))
+        behind = self._begun([row.source.exit(table.order[at], table.helds[at])])
+        return _with_row(table.rows[at][row.depth :], behind)
 
     def _begun(self, pending: list[Hypothesis | Opening]) -> Run:
         """The run that begins so."""
@@ -181,6 +214,14 @@ class RunTree:
         self._texts.clear()
         self._numbers.forget()
         self.num_bytes = 0
+
+
+def _with_row(rest: tuple[int, ...], behind: Run) -> Run:
+    """The run of the rest of a row and what is certain behind it."""
+    tokens, children = (*rest, *behind.tokens), behind.children
+    return Run(
+        tokens, behind.after, behind.allowed, behind.free, behind.complete, behind.text, children=children
+    )
 
 
 def _may_be_anything(hypothesis: Hypothesis) -> bool:

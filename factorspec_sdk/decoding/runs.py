@@ -127,10 +127,10 @@ def run_from(opener: Opener, pending: list[Hypothesis | Opening]) -> Run:
         if hypotheses and hypotheses[0] is DONE:
             return Run(tuple(tokens), hypotheses, _NO_TOKENS, free=False, complete=True)
         allowed = allowed_tokens(hypotheses)
-        if allowed.count != 1:
+        token = allowed.only()
+        if token is None:
             free = any(hypothesis.free for hypothesis in hypotheses)
             return Run(tuple(tokens), hypotheses, allowed, free, complete=False, text=_only_text(hypotheses))
-        token = int(allowed.ids()[0])
         tokens.append(token)
         pending = [after for hypothesis in hypotheses for after in hypothesis.advance(token)]
 

@@ -5,7 +5,7 @@ Knows nothing of relations. ``decoding`` puts it together with the factor graph.
 
 from factorspec_sdk.tokens.beginnings import Beginnings, Verdict
 from factorspec_sdk.tokens.canonical import Canonical
-from factorspec_sdk.tokens.certain import certain, certain_by_last_cut
+from factorspec_sdk.tokens.certain import certain, certain_by_last_cut, certain_rows
 from factorspec_sdk.tokens.cuts import Cuts
 from factorspec_sdk.tokens.digit_walk import DigitWalk, NumberState, SteppedValues, Values
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held
@@ -34,6 +34,7 @@ __all__ = [
     "Vocabulary",
     "certain",
     "certain_by_last_cut",
+    "certain_rows",
     "pack_ids",
     "supports_form",
     "supports_numbers",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 
 class AddedTexts:
@@ -62,10 +62,10 @@ class AddedTexts:
         """True if an added token is ``begun`` and something more."""
         return self._goes_on(begun, None)
 
-    def _begins(self, text: str, lo: int, hi: int) -> Iterator[int]:
-        if self._start is not None:
-            for match in self._start.finditer(text, lo, hi):
-                yield match.start()
+    def _begins(self, text: str, lo: int, hi: int) -> Iterable[int]:
+        if self._start is None or self._start.search(text, lo, hi) is None:
+            return ()
+        return (match.start() for match in self._start.finditer(text, lo, hi))
 
     def _goes_on(self, begun: str, following: str | None) -> bool:
         for at in range(bisect_left(self._sorted, begun), len(self._sorted)):

@@ -14,6 +14,8 @@ on the tokens are worked out once and joined to those of each candidate (``Liter
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from factorspec_sdk.tokens.canonical import Canonical
 from factorspec_sdk.tokens.held import NOTHING_HELD, Continuation, Held, LiteralEnd
 from factorspec_sdk.tokens.memo import ID_BYTES, text_bytes
@@ -28,13 +30,26 @@ def certain(canonical: Canonical, held: Held, text: str, after: Continuation) ->
         text: the candidate's JSON text, empty for a decision without own text.
         after: what follows it.
     """
+    return certain_rows(canonical, held, (text,), after)[0]
+
+
+def certain_rows(
+    canonical: Canonical, held: Held, texts: Iterable[str], after: Continuation
+) -> list[tuple[tuple[int, ...], Held]]:
+    """``certain`` of some candidates with the same continuation."""
     end = _literal_end(canonical, after)
-    if end is not None:
-        piece = held.text + text + end.begin
-        # An added token that begins before the cut might span it.
-        if not canonical.vocabulary.added.may_span(piece, len(piece)):
-            return canonical.encode_piece(piece)[held.emitted :] + end.tokens, end.held
-    return certain_by_last_cut(canonical, held, text, after)
+    if end is None:
+        return [certain_by_last_cut(canonical, held, text, after) for text in texts]
+    before, begin, tokens, held_after = held.text, end.begin, end.tokens, end.held
+    given, may_span, encode = held.emitted, canonical.vocabulary.added.may_span, canonical.encode_piece
+    found = []
+    for text in texts:
+        piece = f"{before}{text}{begin}"
+        if may_span(piece, len(piece)):
+            found.append(certain_by_last_cut(canonical, held, text, after))
+        else:
+            found.append((encode(piece)[given:] + tokens, held_after))
+    return found
 
 
 def certain_by_last_cut(

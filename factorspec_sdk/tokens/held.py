@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -16,8 +15,7 @@ class Held(NamedTuple):
 NOTHING_HELD = Held("", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(NamedTuple):
     """What stands after a candidate.
 
     Attributes:

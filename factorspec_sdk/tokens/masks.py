@@ -77,6 +77,12 @@ class Allowed:
                 self._ids = unpack_row(self._row)
         return self._ids
 
+    def only(self) -> int | None:
+        """The allowed token, if it is the only one."""
+        if self.count != 1:
+            return None
+        return next(iter(self._set)) if self._set is not None else int(self.ids()[0])
+
     def write_row(self, out: Row, holds: Allowed | None = None) -> None:
         """Overwrite ``out``, (row_words,) int32, with the packed row. Allocates nothing once warm.
 

@@ -97,7 +97,7 @@ def with_following(source: random.Random, slots: list[Slot]) -> list[Slot]:
     out = []
     for at, slot in enumerate(slots):
         known = following_of(slots[at + 1]) if at + 1 < len(slots) and source.random() < 0.7 else ""
-        out.append(Slot(slot.candidates, tuple(replace(a, following=known) for a in slot.after)))
+        out.append(Slot(slot.candidates, tuple(a._replace(following=known) for a in slot.after)))
     return out
 
 
