@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from factorspec_server.engines.errors import ModelUnsupported
+from factorspec_sdk.errors import Problem
+from factorspec_server.engines.errors import ModelUnsupported, TemplateRefused
 
 
 class ChatTokenizer:
@@ -41,25 +42,42 @@ class ChatTokenizer:
         """Tokens of a plain prompt, with what the tokenizer itself puts in front."""
         return tuple(self._tokenizer(text)["input_ids"])
 
-    def encode_chat(self, messages: Sequence[Mapping[str, object]]) -> tuple[int, ...]:
+    def encode_chat(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]] = ()
+    ) -> tuple[int, ...]:
         """Tokens of a conversation up to where the answer begins.
 
         Args:
             messages: each with ``role`` and ``content``.
+            tools: functions that may be called, for a template that knows them.
 
         Raises:
             ModelUnsupported: if the tokenizer has no chat template.
+            TemplateRefused: the template does not take this conversation.
         """
+        from jinja2 import TemplateError
+
         if not self.has_template:
             raise ModelUnsupported("the model has no chat template; use a model made for conversations")
-        text = self.render_chat(messages)
+        try:
+            text = self.render_chat(messages, tools)
+        except TemplateError as error:
+            problem = Problem("/messages", f"the model's chat template says: {error}")
+            raise TemplateRefused("the model does not take this conversation", [problem]) from error
         # the template writes the special tokens itself
         return tuple(self.backend.encode(text, add_special_tokens=False).ids)
 
-    def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
-        """The text of a conversation up to where the answer begins."""
+    def render_chat(
+        self, messages: Sequence[Mapping[str, object]], tools: Sequence[Mapping[str, object]] = ()
+    ) -> str:
+        """The text of a conversation up to where the answer begins; for ``tools`` see ``encode_chat``."""
         plain = [dict(message) for message in messages]
-        text = self._tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True)
+        text = self._tokenizer.apply_chat_template(
+            plain,
+            tools=[dict(tool) for tool in tools] or None,
+            tokenize=False,
+            add_generation_prompt=True,
+        )
         return cast(str, text)
 
     def answer_ids(self, answer: str) -> tuple[int, ...] | None:

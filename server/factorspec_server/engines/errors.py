@@ -1,4 +1,4 @@
-"""What can go wrong in the embedded engine; branches of ``factorspec_sdk.errors.EngineError``.
+"""What can go wrong in the embedded engine; branches of ``factorspec_sdk.errors``.
 
 ::
 
@@ -10,11 +10,14 @@
     ├── SessionRefused      a session refused a token that it had allowed
     ├── EngineClosed        the engine is shut down
     └── ContextTooLong      prompt and token limit exceed what the model can read
+
+    DocumentError
+    └── TemplateRefused     the chat template does not take the conversation
 """
 
 from __future__ import annotations
 
-from factorspec_sdk.errors import EngineError
+from factorspec_sdk.errors import DocumentError, EngineError
 
 
 class ModelUnsupported(EngineError):
@@ -70,3 +73,9 @@ class ContextTooLong(EngineError):
             f"prompt and token limit need {num_tokens} tokens, the model reads {max_positions}; "
             "shorten the prompt or lower the token limit"
         )
+
+
+class TemplateRefused(DocumentError):
+    """The model's chat template does not take the conversation: roles in another order, for example."""
+
+    code = "template_refused"

@@ -15,10 +15,12 @@ from functools import cached_property, partial
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import DocumentError, InfeasibleError, TokenLimitTooSmall
 from factorspec_server.engines.answer_session import AnswerRules, AnswerSession
+from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.http.call_format import CallFormat, SpelledCalls
 from factorspec_server.http.chat_request import ChatRequest
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.http.messages import turns_of
+from factorspec_server.http.native_tools import NativeTools, native_form
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.http.tool_decoders import ToolDecoders
 from factorspec_server.http.tool_prompt import ToolPrompt, Turn, WrittenTools, told_tool, with_refusal
@@ -60,7 +62,7 @@ class AnswerMaker:
     @property
     def form(self) -> CallFormat:
         """How calls are written."""
-        return self._decoders.spelled.format
+        return self._spelled.format
 
     def compile(self, chat: ChatRequest) -> Enforced:
         """What the request wants, compiled.
@@ -155,11 +157,26 @@ class AnswerMaker:
         return ToolDecoders(
             self._compiler,
             canonical,
-            SpelledCalls.of(CallFormat(), canonical.vocabulary),
+            self._spelled,
             max_entries=budgets.cached_specs,
             max_bytes=budgets.cached_bytes,
         )
 
     @cached_property
+    def _native(self) -> NativeTools | None:
+        """The template's own way to tell tools, if it has one whose calls this tokenizer can write."""
+        template, vocabulary = self._served.template, self._served.canonical.vocabulary
+        form = native_form(template) if isinstance(template, ChatTokenizer) else None
+        if form is None or not SpelledCalls.writes(form, vocabulary):
+            return None
+        assert isinstance(template, ChatTokenizer)
+        return NativeTools(template, form)
+
+    @cached_property
+    def _spelled(self) -> SpelledCalls:
+        form = CallFormat() if self._native is None else self._native.form
+        return SpelledCalls.of(form, self._served.canonical.vocabulary)
+
+    @cached_property
     def _prompt(self) -> ToolPrompt:
-        return WrittenTools(self._served.template, self.form)
+        return self._native or WrittenTools(self._served.template, self.form)

@@ -76,6 +76,14 @@ class SpelledCalls:
             return cls._of(_on_one_line(wanted), vocabulary)
 
     @classmethod
+    def writes(cls, wanted: CallFormat, vocabulary: Vocabulary) -> bool:
+        """True if the tokenizer can write exactly this format."""
+        try:
+            return cls._of(wanted, vocabulary).format == wanted
+        except EngineError:
+            return False
+
+    @classmethod
     def _of(cls, wanted: CallFormat, vocabulary: Vocabulary) -> SpelledCalls:
         added = {vocabulary.token_bytes(token).decode(): token for token in vocabulary.added_ids}
         opening = (added[wanted.opener],) if wanted.opener in added else ()
