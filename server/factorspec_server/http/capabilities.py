@@ -10,6 +10,7 @@ from factorspec_sdk.relations import Relation
 from factorspec_sdk.wire import Limits
 from factorspec_sdk.wire.vendor import VERSION
 from factorspec_server.http.served_model import ServedModel
+from factorspec_server.http.tool_request import MOST_TOOLS
 from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
 
@@ -32,6 +33,9 @@ def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, Jso
             "relation_kinds": [*relation_kinds()],
             "objective": True,
             "response_formats": ["json_schema", "text"],
+            "tools": True,
+            "tool_choices": ["none", "auto", "required", "function", "allowed_tools"],
+            "refusal": True,
         },
         "vocabulary": served.canonical.vocabulary.hash,
         "max_positions": model.max_positions,
@@ -39,6 +43,8 @@ def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, Jso
         "limits": {
             "body_bytes": budgets.body_bytes,
             "default_tokens": budgets.default_tokens,
+            "tools": MOST_TOOLS,
+            "parallel_calls": budgets.parallel_calls,
             "choices": min(budgets.choices, served.engine.max_waiting),
             **asdict(Limits()),
         },

@@ -388,3 +388,12 @@ def test_several_choices_have_calls_of_their_own(client: openai.OpenAI) -> None:
     ids = [call["id"] for choice in found["choices"] for call in choice["message"]["tool_calls"]]
     assert len(ids) == len(set(ids)) >= 3
     assert len(found["factorspec"]["reports"]) == 3
+
+
+def test_the_model_tells_that_it_calls_tools(client: openai.OpenAI) -> None:
+    (model,) = client.models.list().data
+    facts = model.model_dump()["factorspec"]
+    assert facts["enforced"]["tools"] is True
+    assert {"auto", "required", "allowed_tools"} <= set(facts["enforced"]["tool_choices"])
+    assert facts["limits"]["tools"] == 128
+    assert facts["limits"]["parallel_calls"] == 16
