@@ -1,20 +1,25 @@
 """Where a step gets its chains and mask rows: one small interface, whoever works them out.
 
 The worker asks for the chains of all constrained requests of a step before the forward pass, and for the mask
-rows of their decisions while the pass runs. ``LocalPlans`` answers in the process that asks.
+rows of their decisions while the pass runs. Then it gives away what is left of the pass: what follows each
+value that the model may choose can be worked out ahead. ``LocalPlans`` answers in the process that asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol
 
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
-from factorspec_server.drafting import DraftingPolicy, Session
+from factorspec_server.drafting import DraftingPolicy, Guess, Position, Session
 from factorspec_server.engines.errors import SessionRefused, SessionStalled
 from factorspec_server.sglang.chains import Chain, Decision, chain_of
+
+#: a choice among more values is not looked behind; nor is one for longer than this
+_MOST_VALUES, _AT_ONCE_S = 16, 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,9 @@ class PlanSource(Protocol):
         session allows is at least one token.
         """
 
+    def look_ahead(self, is_over: Callable[[], bool], /) -> None:
+        """Work out what the next chains may need, until time is over. Changes how fast they come, no more."""
+
 
 class LocalPlans:
     """Works them out at once, on the thread that asks.
@@ -64,10 +72,17 @@ class LocalPlans:
 
     def __init__(self, row_words: int) -> None:
         self._row_words = row_words
+        self._choosing: list[tuple[int, Session]] = []
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """See ``PlanSource``."""
-        return [_chain(request) for request in asked]
+        found = [_chain(request) for request in asked]
+        self._choosing = [
+            (chain.decisions[-1].allowed.count, request.session)
+            for request, chain in zip(asked, found, strict=True)
+            if isinstance(chain, Chain) and chain.decisions and chain.decisions[-1].allowed is not None
+        ]
+        return found
 
     def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> None:
         """See ``PlanSource``."""
@@ -75,6 +90,25 @@ class LocalPlans:
             assert decision.allowed is not None, "the request's own mask is not ours to write"
             decision.allowed.write_row(row[: self._row_words])
             row[self._row_words :] = 0
+
+    def look_ahead(self, is_over: Callable[[], bool], /) -> None:
+        """See ``PlanSource``. Sessions with few values to choose from come first; decoders keep the runs."""
+        for count, session in sorted(self._choosing, key=lambda choosing: choosing[0]):
+            if count > _MOST_VALUES or is_over():
+                break
+            try:
+                session.plan(guesses=_all_values, until_s=perf_counter() + _AT_ONCE_S)
+            except FactorspecError:
+                continue  # the session says so itself when its turn comes
+        self._choosing = []
+
+
+def _all_values(position: Position) -> Sequence[Guess]:
+    """Every value at the first decision, and nothing behind."""
+    if position.free or position.chance < 1.0:
+        return ()
+    chance = 0.5 / position.allowed.count
+    return [Guess(token, chance) for token in position.allowed]
 
 
 def _chain(request: Asked) -> Chain | Failed:

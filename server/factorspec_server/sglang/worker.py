@@ -57,7 +57,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._most: int = server_args.speculative_num_draft_tokens
         settings = Speculation.read(os.environ)
         self._words = num_words(self._model_runner.model_config.vocab_size)
-        plans = LocalPlans(self._words)
+        self._plans = plans = LocalPlans(self._words)
         self._chains = BatchChains(plans, _POLICIES[settings.drafting](), session_grammar_of, _fail)
         self._rows = MaskRows(plans, _fail)
         self._staging = Staging(pinned=self._device == "cuda")
@@ -105,7 +105,12 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         result = self._forward(batch, step, layout, shape)
         accepted = self._accepted(batch, result.logits_output, chains, step, layout)
         batch.forward_mode = compat.ForwardMode.DECODE
-        return self._result(result, accepted, lengths + accepted.lengths, on_publish)
+        verified = self._result(result, accepted, lengths + accepted.lengths, on_publish)
+        if self._device == "cuda" and batch.has_grammar:
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record()
+            self._plans.look_ahead(done.query)
+        return verified
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""

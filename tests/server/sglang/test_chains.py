@@ -78,3 +78,14 @@ def test_a_session_that_cannot_go_on_fails_alone() -> None:
     assert isinstance(failed, Failed)
     assert str(failed.error) == "the session is open but allows no token"
     assert complete == Chain((), (), END)
+
+
+def test_looking_ahead_changes_nothing_and_ends_in_time() -> None:
+    asked = [Asked(ToySession(random_alternatives(seed)), Certain(), END, 50) for seed in range(8)]
+    plans, calls = LocalPlans(4), iter(range(100))
+    before = plans.chains(asked)
+    plans.look_ahead(lambda: next(calls) >= 5)
+    assert next(calls) == 6
+    plans.look_ahead(lambda: False)
+    assert plans.chains(asked) == before
+    assert all(one.session.state == "open" for one in asked)
