@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks.serving_records import Record
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _TIMEOUT_S = 120.0
 
@@ -61,6 +62,8 @@ class Client:
         self._http: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Client:
+        import aiohttp
+
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             read_bufsize=2**20,
@@ -74,6 +77,8 @@ class Client:
 
     async def send(self, request: dict[str, Any], text: str = "") -> Answer:
         """Send a request and read its answer; errors stand in it."""
+        import aiohttp
+
         assert self._http is not None
         answer = Answer(perf_counter())
         try:
@@ -123,6 +128,3 @@ async def _read(response: aiohttp.ClientResponse, answer: Answer, text: str) -> 
     answer.is_gold = not text or written == text
     if not answer.first_s and not answer.error:
         answer.error = "no answer"
-
-
-Measured = Callable[[], Awaitable[list[Answer]]]
