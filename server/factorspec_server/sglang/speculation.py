@@ -6,6 +6,7 @@ Environment variables, read when the server starts (SGLang's command line takes 
 ``FACTORSPEC_WIDTHS``    widths of uniform steps, e.g. ``1,8,16,32,64,128``; the first is 1
 ``FACTORSPEC_RAGGED``    ``0``: no ragged steps; on CUDA only the attention backend ``fa3`` has them
 ``FACTORSPEC_DRAFTING``  ``certain`` or ``chain``: what is drafted; ``off``: nothing
+``FACTORSPEC_STEP_LOG``  a file that gets a line for each verify step (``step_log.py``)
 =======================  =====================================================================================
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 Drafting = Literal["off", "certain", "chain"]
@@ -29,11 +31,13 @@ class Speculation:
         widths: of uniform steps, ascending from 1.
         ragged: ragged steps too; None: where the machine can.
         drafting: what is drafted.
+        step_log: a file for what each step took.
     """
 
     widths: tuple[int, ...] = _WIDTHS
     ragged: bool | None = None
     drafting: Drafting = "certain"
+    step_log: Path | None = None
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Speculation:
@@ -45,11 +49,12 @@ class Speculation:
         widths = _widths(environment.get("FACTORSPEC_WIDTHS", ""))
         ragged = environment.get("FACTORSPEC_RAGGED", "")
         drafting = environment.get("FACTORSPEC_DRAFTING", "certain")
+        log = environment.get("FACTORSPEC_STEP_LOG")
         if ragged not in ("", "0", "1"):
             raise ValueError(f"FACTORSPEC_RAGGED must be 0 or 1, got {ragged!r}")
         for known in get_args(Drafting):
             if drafting == known:
-                return cls(widths, None if not ragged else ragged == "1", known)
+                return cls(widths, ragged == "1" if ragged else None, known, Path(log) if log else None)
         names = ", ".join(get_args(Drafting))
         raise ValueError(f"FACTORSPEC_DRAFTING must be one of {names}, got {drafting!r}")
 

@@ -36,6 +36,7 @@ from factorspec_server.sglang.shapes import Shape
 from factorspec_server.sglang.speculation import Drafting, Speculation
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_layout import StepLayout
+from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_tensors import StepTensors
 from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
 
@@ -61,6 +62,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._chains = BatchChains(plans, _POLICIES[settings.drafting](), session_grammar_of, _fail)
         self._rows = MaskRows(plans, _fail)
         self._staging = Staging(pinned=self._device == "cuda")
+        self._log = StepLog(settings.step_log)
         self._graphs = Graphs(self._model_runner, self._model_runner.spec_algorithm, settings, self._most)
 
     @property
@@ -96,20 +98,28 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def _verify(self, batch: Any, on_publish: Publish | None) -> Any:
         self._staging.next_step()
+        self._log.mark("between")
         chains, shape = self._drafts(batch)
+        self._log.mark("plans")
         layout = _layout(chains, shape)
         block = self._staging.block("step", (layout.size,), torch.int64)
         layout.fill(block.numpy(), chains, batch.seq_lens_cpu.numpy())
         step = StepTensors.of(block.to(self._device, non_blocking=True), layout)
         lengths = batch.seq_lens
+        self._log.mark("block")
         result = self._forward(batch, step, layout, shape)
+        self._log.mark("launch")
         accepted = self._accepted(batch, result.logits_output, chains, step, layout)
+        self._log.mark("rows and drawing")
         batch.forward_mode = compat.ForwardMode.DECODE
         verified = self._result(result, accepted, lengths + accepted.lengths, on_publish)
         if self._device == "cuda" and batch.has_grammar:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
             self._plans.look_ahead(done.query)
+            self._log.mark("looking ahead")
+        used = sum(len(chain.tokens) + 1 for chain in chains)
+        self._log.end(requests=len(chains), width=shape.width, inputs=layout.num_inputs, used=used)
         return verified
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:

@@ -1,5 +1,7 @@
 """Settings of the speculative worker, its staging memory and its tensors."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +13,7 @@ from factorspec_server.sglang.drawing import draws_one_by_one, for_rows, mask
 from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_layout import StepLayout
+from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_tensors import StepTensors
 
 
@@ -19,6 +22,7 @@ def test_settings_are_read_from_the_environment() -> None:
     given = {"FACTORSPEC_WIDTHS": "1,4,9", "FACTORSPEC_RAGGED": "0", "FACTORSPEC_DRAFTING": "chain"}
     assert Speculation.read(given) == Speculation((1, 4, 9), False, "chain")
     assert Speculation.read({"FACTORSPEC_RAGGED": "1"}).ragged is True
+    assert Speculation.read({"FACTORSPEC_STEP_LOG": "/x"}).step_log == Path("/x")
 
 
 @pytest.mark.parametrize(
@@ -122,3 +126,19 @@ def test_batches_that_are_told_of_once_a_step_have_one_row_a_request() -> None:
     assert draws_one_by_one(batch(logprob=True))
     assert draws_one_by_one(batch(has_custom_logit_processor=True))
     assert draws_one_by_one(batch(return_sampling_masks=[False, True]))
+
+
+def test_steps_are_logged_some_at_a_time(tmp_path: Path) -> None:
+    log, silent = StepLog(tmp_path / "steps"), StepLog(None)
+    for each in (log, silent):
+        for _ in range(21):
+            each.mark("between")
+            each.mark("plans")
+            each.end(requests=2, width=8, inputs=16, used=11)
+    lines = (tmp_path / "steps").read_text().splitlines()
+    assert len(lines) == 20
+    log.flush()
+    silent.flush()
+    last = json.loads((tmp_path / "steps").read_text().splitlines()[20])
+    assert list(last) == ["requests", "width", "inputs", "used", "between", "plans"]
+    assert last["used"] == 11
