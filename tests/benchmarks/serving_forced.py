@@ -29,6 +29,8 @@ class Answers:
     def note(self, batch: Any) -> None:
         """Take over the answers of requests that are new."""
         for request in batch.reqs:
+            if request.req_pool_idx is None:
+                continue  # it has ended while the step was prepared
             place = int(request.req_pool_idx)
             if self._known.get(place) != request.rid:
                 self._known[place] = request.rid

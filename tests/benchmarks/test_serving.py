@@ -50,7 +50,7 @@ def answers() -> Answers:
             origin_input_ids=[0] * prompt,
             sampling_params=SimpleNamespace(custom_params={"gold": gold}),
         )
-        for place, prompt, gold in ((3, 4, [7, 8]), (1, 2, [5]))
+        for place, prompt, gold in ((3, 4, [7, 8]), (None, 3, [2]), (1, 2, [5]))
     ]
     pool = SimpleNamespace(req_to_token=torch.zeros(5, 9))
     found = Answers()
