@@ -133,7 +133,16 @@ async def _cells(run: Run, kind: EngineKind, server: Server) -> list[dict[str, A
 
 
 def _line(workload: str, in_flight: int, row: dict[str, Any]) -> str:
-    shown = ("decode_ms", "records_s", "tokens_step", "itl_p50_ms", "itl_p99_ms", "ttft_p50_ms", "cpu_s_1k")
+    shown = (
+        "decode_ms",
+        "after_read_ms",
+        "records_s",
+        "tokens_step",
+        "itl_p50_ms",
+        "itl_p99_ms",
+        "ttft_p50_ms",
+        "cpu_s_1k",
+    )
     values = "  ".join(f"{name} {row[name]}" for name in shown)
     return (
         f"  {workload:12} {in_flight:4}  {values}  gold {row['gold']}  errors {row['errors']} {row['error']}"

@@ -96,8 +96,9 @@ def test_figures_are_medians_of_what_the_server_knew() -> None:
     new = Row([answer(1, 9)], [answer(1, 9)], 9.0, 1.0, 1)
     known = [Row([answer(1, 3), answer(2, 4)], [answer(0, 4)], 2.0, 0.033, 0) for _ in range(2)]
     found = medians([new, *known])
-    assert found["decode_ms"] == 1500.0  # both are read after 2 s; the records end after 3 and 4
-    assert found["wave_ms"] == 2000.0
+    assert found["decode_ms"] == 2000.0
+    assert found["after_read_ms"] == 1500.0  # both are read after 2 s; the records end after 3 and 4
+    assert found["loop_decode_ms"] == 4000.0
     assert found["records_s"] == 0.5
     assert found["tokens_step"] == 5.0
     assert found["cpu_s_1k"] == 1.0
