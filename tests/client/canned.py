@@ -48,11 +48,25 @@ def chunks_of(answer: JsonObject, size: int = 3) -> Iterator[JsonObject]:
     """The answer as a stream, a few characters a chunk."""
     rest: Any = dict(answer)
     choice = rest.pop("choices")[0]
-    usage, text = rest.pop("usage", None), choice["message"]["content"]
+    usage, message = rest.pop("usage", None), choice["message"]
+    text = message["content"]
     for at in range(0, len(text), size):
         yield {"choices": [{"index": 0, "delta": {"content": text[at : at + size]}, "finish_reason": None}]}
+    for delta in _more(message):
+        yield {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}], **rest}
     yield {"choices": [], "usage": usage}
+
+
+def _more(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a message has beside its text: calls with their arguments in two pieces, a refusal."""
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        given = call["function"]["arguments"]
+        for at, piece in enumerate((given[:3], given[3:])):
+            head = {**call, "function": {**call["function"], "arguments": piece}} if at == 0 else {}
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}, **head}]}
+    if message.get("refusal"):
+        yield {"refusal": message["refusal"]}
 
 
 class Canned:

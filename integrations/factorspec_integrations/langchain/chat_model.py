@@ -14,10 +14,11 @@ another service is picked up from the environment.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Self, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput, ModelProfile
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.load.serializable import SerializedConstructor, SerializedNotImplemented
 from langchain_core.messages import AIMessage, BaseMessage
@@ -37,6 +38,9 @@ from factorspec_sdk.client import Client
 from factorspec_sdk.client.client import DEFAULT_BASE_URL, TIMEOUT_S
 from factorspec_sdk.client.transport import JsonObject, Transport
 from factorspec_sdk.errors import DeclarationError, Problem, shown
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import ModelProfile  # not in the first releases
 
 #: arguments of a call that are for this class, not for the server
 _OWN = ("require_enforced", "stream", "ls_structured_output_format")
@@ -76,6 +80,8 @@ class ChatFactorSpec(BaseChatModel):
     """Of the sampling noise."""
     stop: list[str] | None = None
     """Strings at which a text ends. A record ends where it is complete, so there they are left out."""
+    parallel_tool_calls: bool | None = None
+    """Whether an answer may call several tools; None leaves it to the server, which allows it."""
     timeout: float | None = None
     """Longest time for an answer, in seconds; None is ten minutes."""
     max_retries: int = Field(default=2, ge=0)
@@ -203,6 +209,8 @@ class ChatFactorSpec(BaseChatModel):
         }
         if stop is not None:
             fields["stop"] = stop
+        if fields.get("tools") and self.parallel_tool_calls is not None:
+            fields.setdefault("parallel_tool_calls", self.parallel_tool_calls)
         return {name: cast(Any, value) for name, value in fields.items() if value not in (None, [])}
 
     @property
@@ -226,7 +234,7 @@ class ChatFactorSpec(BaseChatModel):
         Args:
             tools: what LangChain takes. A Pydantic model (bound if it has parameters) keeps its relations.
             tool_choice: ``auto``, ``none``, ``any``, or a tool's name.
-            parallel_tool_calls: whether an answer may hold several calls.
+            parallel_tool_calls: whether an answer may hold several calls; None takes the model's setting.
             strict: sent with each tool. Relations are enforced in any case.
             response_format: a record to write where no tool is called: as for ``with_structured_output``.
             kwargs: more fields of the request.
@@ -251,6 +259,7 @@ class ChatFactorSpec(BaseChatModel):
         include_raw: bool = False,
         method: Method = "json_schema",
         strict: bool | None = None,
+        refusal: bool = False,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
         """A runnable that gives valid records.
@@ -263,6 +272,7 @@ class ChatFactorSpec(BaseChatModel):
             method: ``function_calling`` asks for a call of one tool; the others send a response format. The
                 guarantee is the same.
             strict: False takes an answer that no server enforced, if it is valid; else it is ``NotEnforced``.
+            refusal: let the model decline, with a reason, instead; that is LangChain's ``ModelRefusalError``.
             kwargs: as ``fs.Client.generate`` has them: ``strategy``, ``fallback``, ``max_answers``,
                 ``prompting``, ``skip_model``, ``origins``, ``max_tokens``, ...
 
@@ -274,7 +284,8 @@ class ChatFactorSpec(BaseChatModel):
         """
         if strict is False:
             kwargs = {"fallback": "retry", "max_answers": 1, "prompting": "none"} | kwargs
-        call = RecordCall.of(schema, method=method, include_raw=include_raw, wishes=kwargs)
+        asked = RecordCall.of(schema, method=method, include_raw=include_raw, wishes=kwargs)
+        call = replace(asked, may_decline=refusal)
         return RecordRunnable(self, call)
 
     # -- what LangChain asks ----------------------------------------------------------------------------

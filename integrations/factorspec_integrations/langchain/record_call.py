@@ -13,6 +13,7 @@ from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
 from factorspec_integrations.langchain.messages import answer_of, turns_of
+from factorspec_integrations.langchain.refusals import raise_for_refusal
 from factorspec_integrations.langchain.schemas import Wanted
 from factorspec_sdk.client.exchange import Exchange, Options, Wishes
 from factorspec_sdk.client.result import Result
@@ -35,6 +36,7 @@ class RecordCall:
         given: names of the options that the caller gave; others are the chat model's.
         method: how the request asks for it.
         include_raw: whether messages and errors are given beside the record.
+        may_decline: whether the model may refuse, with a reason.
     """
 
     wanted: Wanted
@@ -42,6 +44,7 @@ class RecordCall:
     given: frozenset[str]
     method: Method
     include_raw: bool
+    may_decline: bool = False
 
     @classmethod
     def of(
@@ -82,13 +85,16 @@ class RecordCall:
         fields: dict[str, Any] = {
             name: value for name, value in body.items() if name in _ASKED or name in self.given
         }
+        if self.may_decline and "response_format" in fields:
+            fields["factorspec"] = {**fields.get("factorspec", {}), "refusal": True}
         if self.method == "function_calling" and "response_format" in fields:
             fields |= _as_tool(fields.pop("response_format")["json_schema"])
         shown_in_traces = {"kwargs": {"method": self.method}, "schema": self.wanted.given}
         return {**fields, "require_enforced": False, "ls_structured_output_format": shown_in_traces}
 
     def answer(self, message: AIMessage) -> JsonObject:
-        """A message as the answer that strategies read."""
+        """A message as the answer that strategies read. Raises ModelRefusalError for a refusal."""
+        raise_for_refusal(message)
         return (
             _of_call(message)
             if self.method == "function_calling" and message.tool_calls
@@ -147,10 +153,18 @@ def _of_call(message: AIMessage) -> JsonObject:
         "message": {"role": "assistant", "content": json.dumps(call["args"], ensure_ascii=False)},
         "finish_reason": "stop",
     }
-    vendor: Any = answer.get("factorspec") or {}
-    echoed = (vendor.get("tools") or {}).get(call["name"])
-    told = {"factorspec": {**vendor, "spec_hash": echoed}} if vendor else {}
+    vendor: Any = answer.get("factorspec")
+    told = {"factorspec": _report_of_call(vendor, call["name"])} if isinstance(vendor, dict) else {}
     return {**answer, **told, "choices": [choice]}
+
+
+def _report_of_call(vendor: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The echo and the report of the first call, as they would stand for a record."""
+    report = vendor.get("report") or {}
+    first = (report.get("calls") or [{}])[0]
+    verdicts = {part: first[part] for part in ("relations", "objective") if part in first}
+    echoed = (vendor.get("tools") or {}).get(name)
+    return {**vendor, "spec_hash": echoed, "report": report | verdicts}
 
 
 def _check(method: str, wishes: Mapping[str, Any]) -> None:

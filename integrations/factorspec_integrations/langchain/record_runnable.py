@@ -21,6 +21,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, conv
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from factorspec_integrations.langchain.record_call import RecordCall
+from factorspec_integrations.langchain.refusals import ModelRefusalError
 from factorspec_sdk.client.asking import Done, advance, ask, ask_async
 from factorspec_sdk.client.partial import PartialReader, committed
 from factorspec_sdk.client.strategies import Answer, steps_of
@@ -102,7 +103,7 @@ class RecordRunnable(Runnable[LanguageModelInput, Any]):
 
         try:
             result = ask(steps_of(self._call.exchange(given)), send)
-        except FactorspecError as error:
+        except (FactorspecError, ModelRefusalError) as error:
             return self._failed(error, heard)
         return self._call.output(_last(heard), result)
 
@@ -121,11 +122,11 @@ class RecordRunnable(Runnable[LanguageModelInput, Any]):
 
         try:
             result = await ask_async(steps_of(self._call.exchange(given)), send)
-        except FactorspecError as error:
+        except (FactorspecError, ModelRefusalError) as error:
             return self._failed(error, heard)
         return self._call.output(_last(heard), result)
 
-    def _failed(self, error: FactorspecError, heard: list[AIMessage]) -> object:
+    def _failed(self, error: Exception, heard: list[AIMessage]) -> object:
         """The error beside the message that it is about, where the caller wants that; else it is raised."""
         if not self._call.include_raw or not heard:
             raise error

@@ -12,6 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackH
 from langchain_core.load import dumps, load, loads
 from langchain_core.messages import (
     AIMessage,
+    AIMessageChunk,
     ChatMessage,
     HumanMessage,
     SystemMessage,
@@ -133,6 +134,16 @@ def test_a_stream_brings_text_then_usage() -> None:
     assert whole.response_metadata["model_name"] == "m"
 
 
+def test_a_stream_brings_calls_in_pieces() -> None:
+    llm, _ = chat(calls(("look", {"at": "Köln"}), ("look", {"at": "Oslo"})))
+    whole, *chunks = llm.stream("hi")
+    for chunk in chunks:
+        whole += chunk
+    assert isinstance(whole, AIMessageChunk)
+    assert [call["args"] for call in whole.tool_calls] == [{"at": "Köln"}, {"at": "Oslo"}]
+    assert [call["id"] for call in whole.tool_calls] == ["call_0", "call_1"]
+
+
 # -- errors of the SDK ------------------------------------------------------------------------------------
 
 
@@ -244,7 +255,7 @@ def test_keys_leak_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     llm = ChatFactorSpec(model="m")
     assert llm.api_key is not None
     assert llm.api_key.get_secret_value() == KEY
-    for text in (repr(llm), str(llm), dumps(llm), str(llm.asdict()), str(llm._identifying_params)):
+    for text in (repr(llm), str(llm), dumps(llm), str(llm.model_dump()), str(llm._identifying_params)):
         assert KEY not in text
     again = loads(dumps(llm), secrets_from_env=True, **TRUSTED)
     assert again == llm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
@@ -16,9 +16,11 @@ from pydantic.v1 import BaseModel as OldModel
 
 import factorspec_sdk as fs
 from factorspec_integrations.langchain import ChatFactorSpec
+from factorspec_integrations.langchain.refusals import ModelRefusalError
 from factorspec_sdk.client import IncompleteAnswer, InvalidAnswer
+from factorspec_sdk.client.transport import JsonObject
 from tests.client.canned import BAD, GOOD, Stay, as_text, completion
-from tests.integrations.langchain.scripted import calls, chat, enforced, roles, sent
+from tests.integrations.langchain.scripted import REPORT, calls, chat, enforced, roles, sent
 from tests.server.http.serving import serving
 
 
@@ -228,8 +230,8 @@ def test_a_determined_record_needs_no_model() -> None:
 
 
 def test_a_record_may_be_asked_for_as_a_tool_call() -> None:
-    hashes = {"Stay": fs.spec(Stay).hash}
-    llm, canned = chat(calls(("Stay", GOOD), echo=hashes), calls(("Stay", GOOD)))
+    called = calls(("Stay", GOOD), echo={"Stay": fs.spec(Stay).hash})
+    llm, canned = chat(called, calls(("Stay", GOOD)), called)
     asked = llm.with_structured_output(Stay, method="function_calling")
     assert asked.invoke("A stay.") == Stay(**GOOD)
     body = sent(canned)
@@ -238,6 +240,9 @@ def test_a_record_may_be_asked_for_as_a_tool_call() -> None:
     assert "response_format" not in body
     with pytest.raises(fs.NotEnforced):
         asked.invoke("A stay.")
+    *parts, last = asked.stream("A stay.")
+    assert last == Stay(**GOOD)
+    assert parts
 
 
 def test_traces_show_the_schema() -> None:
@@ -253,3 +258,34 @@ def test_traces_show_the_schema() -> None:
     assert options["ls_structured_output_format"]["schema"]["title"] == "Stay"
     assert options["ls_structured_output_format"]["kwargs"] == {"method": "json_schema"}
     assert json.dumps(options)
+
+
+def declined() -> JsonObject:
+    answer: Any = enforced(Stay, "")
+    answer["choices"][0]["message"]["refusal"] = "no beds"
+    return cast(JsonObject, answer)
+
+
+def test_a_model_that_declines_says_why() -> None:
+    llm, canned = chat(*(declined() for _ in range(4)))
+    asked = llm.with_structured_output(Stay, refusal=True)
+    with pytest.raises(ModelRefusalError, match="no beds"):
+        asked.invoke("A stay.")
+    with pytest.raises(ModelRefusalError, match="no beds"):
+        list(asked.stream("A stay."))
+    assert sent(canned)["factorspec"] == {"refusal": True}
+    found = llm.with_structured_output(Stay, refusal=True, include_raw=True).invoke("A stay.")
+    assert isinstance(found["parsing_error"], ModelRefusalError)
+    assert found["raw"].additional_kwargs == {"refusal": "no beds"}
+    with pytest.raises(ModelRefusalError, match="no beds"):
+        llm.with_structured_output(Stay, strict=False).invoke("A stay.")
+
+
+def test_the_report_of_a_call_is_that_of_its_record() -> None:
+    verdict = {"name": "in order", "place": "", "outcome": "holds", "enforced": True, "why": None}
+    answer: Any = calls(("Stay", GOOD), echo={"Stay": fs.spec(Stay).hash})
+    call = {"name": "Stay", "relations": [{**verdict, "explanation": None}], "objective": []}
+    answer["factorspec"]["report"] = {**REPORT, "calls": [call]}
+    llm, _ = chat(answer)
+    asked = llm.with_structured_output(Stay, method="function_calling", include_raw=True)
+    assert asked.invoke("A stay.")["parsed"] == Stay(**GOOD)

@@ -181,3 +181,11 @@ def test_a_record_or_calls() -> None:
     assert json.loads(asked.invoke("hi").text) == GOOD
     with pytest.raises(fs.NotEnforced):
         asked.invoke("hi")
+
+
+def test_a_model_may_be_set_to_one_call_at_a_time() -> None:
+    llm, canned = chat("a", "b", "c", parallel_tool_calls=False)
+    llm.bind_tools([weather]).invoke("hi")
+    llm.bind_tools([weather], parallel_tool_calls=True).invoke("hi")
+    llm.invoke("hi")
+    assert [body.get("parallel_tool_calls") for body in canned.bodies] == [False, True, None]
