@@ -7,6 +7,7 @@ package ``langchain``; the embedded engine answers, with a small model.
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_model_call
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field
 
@@ -56,12 +57,17 @@ def opening_hours(day: str) -> str:
     return f"{day}: from 11 to 22"
 
 
-def main() -> None:
-    """Let the agent order for ten, then ask for what cannot be."""
-    llm = ChatFactorSpec.local(max_tokens=200)
+@wrap_model_call
+def one_look(request: Any, handler: Any) -> Any:
+    """A small model would look for ever: once a tool has answered, the order is due."""
+    has_looked = any(message.type == "tool" for message in request.messages)
+    return handler(request.override(tools=[]) if has_looked else request)
 
+
+def main(llm: ChatFactorSpec) -> None:
+    """Let the agent order for ten, then ask for what cannot be."""
     order = with_relations(fs.bind(Order, Wish(budget=10)))
-    agent: Any = create_agent(llm, [opening_hours], response_format=order)
+    agent: Any = create_agent(llm, [opening_hours], response_format=order, middleware=[one_look])
     found = agent.invoke({"messages": [("user", "Something warm for at most ten, please.")]})
     print(found["structured_response"])
 
@@ -71,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(ChatFactorSpec.local())

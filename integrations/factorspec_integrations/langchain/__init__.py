@@ -1,10 +1,19 @@
-"""LangChain: a chat model, and a tool for agents (extra ``langchain``).
+"""LangChain: a chat model whose records and calls keep their relations, and a tool (extra ``langchain``).
 
 ::
 
+    from typing import Annotated
+    from pydantic import BaseModel, Field
+    import factorspec_sdk as fs
     from factorspec_integrations.langchain import ChatFactorSpec
 
-    trip = ChatFactorSpec().with_structured_output(Trip).invoke("A trip, please.")
+    @fs.sum_of("lines[*]", eq="total", name="adds up")
+    class Bill(BaseModel):
+        lines: Annotated[list[Annotated[int, Field(ge=1, le=50)]], Field(min_length=2, max_length=3)]
+        total: Annotated[int, Field(ge=1, le=30)]
+
+    llm = ChatFactorSpec(base_url="http://127.0.0.1:8000/v1")       # or ChatFactorSpec.local()
+    print(llm.with_structured_output(Bill).invoke("A bill for soup and tea."))
 """
 
 from factorspec_sdk.errors import MissingExtra

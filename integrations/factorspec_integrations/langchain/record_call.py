@@ -107,13 +107,20 @@ class RecordCall:
             return "".join(call["args"] or "" for call in chunk.tool_call_chunks)
         return str(chunk.text)
 
-    def output(self, raw: BaseMessage | None, result: Result[BaseModel]) -> object:
+    def _told(self, message: AIMessage) -> dict[str, Any]:
+        """Echo and report of the record, wherever the answer has them."""
+        vendor: dict[str, Any] = message.response_metadata.get("factorspec", {})
+        if vendor and self.method == "function_calling" and message.tool_calls:
+            return _report_of_call(vendor, message.tool_calls[0]["name"])
+        return vendor
+
+    def output(self, raw: AIMessage | None, result: Result[BaseModel]) -> object:
         """What the caller gets."""
         value = self.wanted.value_of(result.value)
         if not self.include_raw:
             return value
         message = AIMessage(result.text) if raw is None else raw
-        told = {**message.response_metadata.get("factorspec", {}), "route": result.route}
+        told = {**self._told(message), "route": result.route}
         if result.changes:
             told["changes"] = [str(change) for change in result.changes]
         metadata = {**message.response_metadata, "factorspec": told}

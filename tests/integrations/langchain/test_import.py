@@ -1,7 +1,15 @@
-"""Without LangChain installed, the import says what to install."""
+"""Importing: what is missing is named, and the docstring's quick start runs as it stands."""
 
 import subprocess
 import sys
+from textwrap import dedent
+
+import pytest
+
+from factorspec_integrations import langchain
+from tests.server.http.serving import serving
+
+MOST_LINES = 12
 
 SCRIPT = """
 import sys
@@ -15,3 +23,12 @@ def test_a_missing_extra_names_the_command() -> None:
     assert done.returncode == 1
     assert "MissingExtra" in done.stderr
     assert "pip install 'factorspec[langchain]'" in done.stderr
+
+
+def test_the_quick_start_is_short_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    code = dedent((langchain.__doc__ or "").split("::\n")[1])
+    assert len([line for line in code.splitlines() if line.strip()]) <= MOST_LINES
+    with serving() as server:
+        code = code.replace("http://127.0.0.1:8000/v1", server.url)
+        exec(compile(code, "quickstart", "exec"), {"__name__": "quickstart"})
+    assert capsys.readouterr().out.startswith("lines=[")

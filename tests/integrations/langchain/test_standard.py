@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from langchain_tests.unit_tests import ChatModelUnitTests
 from syrupy.assertion import SnapshotAssertion
 
 from factorspec_integrations.langchain import ChatFactorSpec
-from tests.server.http.serving import running
 
 ENV = {"FACTORSPEC_BASE_URL": "http://models.example/v1", "FACTORSPEC_API_KEY": "a key"}
 
@@ -45,18 +43,6 @@ class TestUnits(ChatModelUnitTests):
         super().test_serdes(model, snapshot)
 
 
-@pytest.fixture(scope="session")
-def smollm2_url() -> Iterator[str]:
-    """A server with the default model; converted once, and kept for later runs."""
-    from factorspec_server.engines import load_model
-    from factorspec_server.http.app import create_app
-    from factorspec_server.http.served_model import ServedModel
-
-    served = ServedModel.of(load_model("smollm2", progress=False), max_batch=4, aliases=("smollm2",))
-    with running(create_app(served)) as root:
-        yield f"{root}/v1"
-
-
 @pytest.mark.slow
 @pytest.mark.model
 class TestWithSmolLM2(ChatModelIntegrationTests):
@@ -70,15 +56,11 @@ class TestWithSmolLM2(ChatModelIntegrationTests):
 
     @property
     def chat_model_params(self) -> dict[str, Any]:
-        return {"model": "smollm2", "max_tokens": 60}
+        return {"model": "smollm2", "max_tokens": 40, "parallel_tool_calls": False}
 
     @property
     def supports_json_mode(self) -> bool:
         return True
-
-    @property
-    def has_tool_calling(self) -> bool:
-        return False
 
     @property
     def model_override_value(self) -> str:
@@ -87,3 +69,12 @@ class TestWithSmolLM2(ChatModelIntegrationTests):
     @property
     def supports_model_override(self) -> bool:
         return True
+
+    @pytest.mark.xfail(
+        reason="SmolLM2-135M talks about a tool where it is free to call none; that calls and answers go "
+        "round is tested in test_smollm2.py, with a call required",
+        strict=False,
+    )
+    @pytest.mark.parametrize("model", [{}, {"output_version": "v1"}], indirect=True)
+    def test_agent_loop(self, model: BaseChatModel) -> None:
+        super().test_agent_loop(model)

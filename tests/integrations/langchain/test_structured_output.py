@@ -288,4 +288,8 @@ def test_the_report_of_a_call_is_that_of_its_record() -> None:
     answer["factorspec"]["report"] = {**REPORT, "calls": [call]}
     llm, _ = chat(answer)
     asked = llm.with_structured_output(Stay, method="function_calling", include_raw=True)
-    assert asked.invoke("A stay.")["parsed"] == Stay(**GOOD)
+    found = asked.invoke("A stay.")
+    assert found["parsed"] == Stay(**GOOD)
+    told = found["raw"].response_metadata["factorspec"]
+    assert told["spec_hash"] == fs.spec(Stay).hash
+    assert told["report"]["relations"] == call["relations"]
