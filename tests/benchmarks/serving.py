@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,6 +62,7 @@ class Run:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the engines one after the other; what is measured is written after each."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers are stopped on the way out
     run = Run(options, read_workloads(options.workloads), time.monotonic())
     report: dict[str, Any] = {"machine": _machine(), "engines": {}, "rows": []}
     with TemporaryDirectory(prefix="factorspec-serving-") as folder:

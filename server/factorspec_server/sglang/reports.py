@@ -57,7 +57,7 @@ def report_of(opened: Opened, ended: Ended) -> Report:
     """
     grammar, compiled = ended.grammar, opened.compiled
     counted = session_counts(grammar.session)
-    in_steps: Report = {
+    by_token: Report = {
         "model_steps": counted["tokens"], "fill_steps": 0, "guessed": 0, "accepted": 0, "drafts": {},
         "tokens_run": counted["tokens"], "in_vain": 0, "widest": 1,
     }  # fmt: skip
@@ -68,8 +68,7 @@ def report_of(opened: Opened, ended: Ended) -> Report:
     return {
         **counted,
         **origins,
-        **in_steps,
-        **grammar.counts,
+        **(grammar.steps.report() if grammar.steps.tokens_run else by_token),
         "prefill_s": round(grammar.prefill_s, 6),
         "decode_s": round(grammar.decode_s, 6),
         "compile_s": round(compiled.compile_s, 6),

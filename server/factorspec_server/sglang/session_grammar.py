@@ -29,8 +29,9 @@ import numpy as np
 import torch
 
 from factorspec_sdk.decoding import GuessPolicy, Plan, Session, Shape
-from factorspec_sdk.errors import FactorspecError, JsonValue
+from factorspec_sdk.errors import FactorspecError
 from factorspec_server.sglang.cpu_masks import mask_logits
+from factorspec_server.sglang.step_counts import StepCounts
 
 _logger = logging.getLogger(__name__)
 
@@ -56,8 +57,7 @@ class SessionGrammar:
     Attributes:
         end_id: the token that follows a complete record.
         grammar_stats: SGLang's own counts.
-        counts: what a speculative worker did for the record, by the names of ``http/report.py``
-            (``model_steps``, ``drafts`` and so on); what is missing is told as of decoding token by token.
+        steps: what a speculative worker did for the record.
     """
 
     grammar_stats: Any
@@ -81,7 +81,7 @@ class SessionGrammar:
         self._tell = ended
         self._has_ended = False
         self._finished = False
-        self.counts: dict[str, JsonValue] = {}
+        self.steps = StepCounts()
         self._times_s = [perf_counter()]
         self._error: FactorspecError | None = None
 
@@ -216,7 +216,7 @@ class SessionGrammar:
     def copy(self) -> Self:
         """An independent grammar in the same state."""
         twin = copy(self)
-        vars(twin).update(_session=self.session.copy(), counts={**self.counts}, _times_s=[*self._times_s])
+        vars(twin).update(_session=self.session.copy(), steps=copy(self.steps), _times_s=[*self._times_s])
         if self.grammar_stats is not None:
             twin.grammar_stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
         return twin

@@ -16,6 +16,7 @@ Certain tokens are accepted without logits. Prefills run as they do without spec
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from factorspec_server.drafting import Certain, DraftingPolicy, Off
 from factorspec_server.drafting import Chain as GuessingChain
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.acceptance import Accepted, accept
-from factorspec_server.sglang.batch_chains import BatchChains, may_stop
+from factorspec_server.sglang.batch_chains import BatchChains, is_free, may_stop
 from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draw, draws_one_by_one, for_rows, mask
 from factorspec_server.sglang.graphs import Graphs
@@ -35,6 +36,7 @@ from factorspec_server.sglang.session_grammar import SessionGrammar, session_gra
 from factorspec_server.sglang.shapes import Shape
 from factorspec_server.sglang.speculation import Drafting, Speculation
 from factorspec_server.sglang.staging import Staging
+from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_layout import StepLayout
 from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_tensors import StepTensors
@@ -63,6 +65,8 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._rows = MaskRows(plans, _fail)
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(settings.step_log)
+        #: of the steps whose results are not there yet, what is counted of each request
+        self._running: deque[list[StepCounts | None]] = deque()
         self._graphs = Graphs(self._model_runner, self._model_runner.spec_algorithm, settings, self._most)
 
     @property
@@ -128,7 +132,20 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         if self._graphs.one_row or draws_one_by_one(batch):
             chains = [chain.cut(chain.num_certain) for chain in chains]
         shape = self._graphs.shapes.best([len(chain.tokens) + 1 for chain in chains])
-        return [chain.cut(shape.width - 1) for chain in chains], shape
+        chains = [chain.cut(shape.width - 1) for chain in chains]
+        self._running.append(
+            [None if drafted is None else drafted.steps for drafted in map(_drafted, batch.reqs)]
+        )
+        for steps, chain in zip(self._running[-1], chains, strict=True):
+            if steps is not None:
+                steps.run(chain)
+        return chains, shape
+
+    def on_verify_complete_cpu(self, num_correct_drafts_per_req: list[int], batch_size: int = 0) -> None:
+        """SGLang calls it for each verify step, in order, once its result is on the host."""
+        for steps, correct in zip(self._running.popleft(), num_correct_drafts_per_req, strict=True):
+            if steps is not None:
+                steps.settle(correct + 1)
 
     def _rooms(self, batch: Any) -> list[int]:
         """Of each request, the most tokens that may run behind its last one: for them there are places in the
@@ -207,6 +224,10 @@ def _layout(chains: Sequence[Chain], shape: Shape) -> StepLayout:
     if shape.num_inputs is None:
         return StepLayout.uniform(chains, shape.width)
     return StepLayout.ragged(chains, shape.num_inputs)
+
+
+def _drafted(request: Any) -> SessionGrammar | None:
+    return None if is_free(request) else session_grammar_of(request.grammar)
 
 
 def _fail(request: Any, reason: str) -> None:

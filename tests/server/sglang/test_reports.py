@@ -12,6 +12,7 @@ import pytest
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.envelope import RequestOptions
 from factorspec_server.sglang.relations import Opened
 from factorspec_server.sglang.reports import ADDRESS_VARIABLE, ReportBoard, ReportSender, digest_of
@@ -46,7 +47,7 @@ def test_a_report_says_what_the_session_counted(
     board: ReportBoard, compiler: Compiler, origins: bool
 ) -> None:
     opened, grammar = finished(compiler, origins=origins)
-    grammar.counts["model_steps"] = 3
+    grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
     (report,) = asyncio.run(board.take("r", 1))
@@ -57,7 +58,7 @@ def test_a_report_says_what_the_session_counted(
         counted.chosen,
         counted.free,
     )
-    assert report["model_steps"] == 3
+    assert (report["model_steps"], report["tokens_run"], report["widest"]) == (1, 3, 3)
     assert report["error"] is None
     assert report["digest"] == digest_of(grammar.session.text)
     assert report["decode_s"] == round(grammar.decode_s, 6)

@@ -1,0 +1,37 @@
+"""What is told of a record's steps."""
+
+from factorspec_server.drafting import Allowed
+from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.step_counts import StepCounts
+
+ANY = Allowed.of((1, 2))
+
+
+def test_certain_runs_and_guesses_are_told_apart() -> None:
+    counts = StepCounts()
+    counts.run(Chain((5, 6), (), 7))  # no decision: a fill
+    counts.settle(3)
+    guessing = Chain((5, 1, 6, 2), (Decision(1, ANY), Decision(3, ANY), Decision(4, ANY)))
+    counts.run(guessing)
+    counts.settle(2)  # the first guess fell
+    counts.run(guessing)
+    counts.settle(5)
+    assert counts.report() == {
+        "model_steps": 2,
+        "fill_steps": 1,
+        "guessed": 4,
+        "accepted": 2,
+        "drafts": {
+            "certain": {"drafted": 4, "accepted": 4},
+            "branch": {"drafted": 4, "accepted": 2},
+        },
+        "tokens_run": 13,
+        "in_vain": 3,
+        "widest": 5,
+    }
+
+
+def test_a_result_without_a_step_counts_nothing() -> None:
+    counts = StepCounts()
+    counts.settle(4)
+    assert counts == StepCounts()
