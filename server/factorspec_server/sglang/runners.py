@@ -23,6 +23,7 @@ import torch
 
 from factorspec_server.drafting import CostModel
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.shapes import cost_of
 from factorspec_server.sglang.verify_input import ChainInput
 
 logger = logging.getLogger(__name__)
@@ -186,4 +187,4 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
 
 def costs(runners: Sequence[Any]) -> CostModel:
     """What steps of these graphs cost."""
-    return CostModel.of([point for runner in runners for point in runner.replay_s()])
+    return cost_of([point for runner in runners for point in runner.replay_s()])

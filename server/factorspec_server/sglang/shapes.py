@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from factorspec_server.drafting import CostModel
 
@@ -110,6 +111,14 @@ class Shapes:
         if tier > len(wanted) * self.ragged_width:
             return
         yield tokens / (self.host_s + self.ragged.step_s(tier)), Shape(width, tier)
+
+
+def cost_of(measured: Sequence[tuple[int, float]]) -> CostModel:
+    """What inputs cost, from (inputs, seconds) in any order; of equal numbers of inputs the mean counts."""
+    seconds: dict[int, list[float]] = {}
+    for inputs, took_s in measured:
+        seconds.setdefault(inputs, []).append(took_s)
+    return CostModel.of([(inputs, mean(each)) for inputs, each in seconds.items()])
 
 
 def _tokens(wanted: Sequence[int], width: int) -> int:

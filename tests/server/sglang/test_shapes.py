@@ -5,7 +5,7 @@ import random
 import pytest
 
 from factorspec_server.drafting import CostModel
-from factorspec_server.sglang.shapes import Shape, Shapes
+from factorspec_server.sglang.shapes import Shape, Shapes, cost_of
 
 # milliseconds of a verify step by its inputs, as measured on an H200 with an 8B model
 COST = CostModel(((1, 5.5e-3), (128, 6.3e-3), (512, 12.5e-3), (1024, 23e-3), (4096, 90e-3)))
@@ -52,6 +52,11 @@ def test_the_best_shape_is_the_best_of_all() -> None:
             rates[Shape(max(wanted), tier)] = total / (BOTH.host_s + COST.step_s(tier))
         if max(wanted) > 1:
             assert rates[best] == pytest.approx(max(rates.values()))
+
+
+def test_steps_of_equal_size_count_once() -> None:
+    cost = cost_of([(16, 3.0), (8, 1.0), (16, 5.0), (1, 1.0)])
+    assert cost.points == ((1, 1.0), (8, 1.0), (16, 4.0))
 
 
 @pytest.mark.parametrize("widths", [(), (8, 16), (1, 16, 8), (1, 1)])
