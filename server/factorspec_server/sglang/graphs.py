@@ -12,6 +12,7 @@ from factorspec_server.sglang.shapes import Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
 logger = logging.getLogger(__name__)
+_MOST_EAGER = 1 << 14
 
 
 class Graphs:
@@ -83,12 +84,14 @@ class Graphs:
 
 
 def _eager(most: int, *, ragged: bool) -> Shapes:
-    """Any shape up to ``most`` inputs of a request: each input costs."""
-    cost = CostModel(((1, 1.0), (2, 1.0 + 1e-6)))
+    """Any shape up to ``most`` inputs of a request; nothing is known of costs, so all that is wanted runs."""
+    cost = CostModel(((1, 1.0), (_MOST_EAGER, 1.0)))
     if not ragged:
         widths = tuple(width for width in (1, 2, 4, 8, 16, 32, 64, 128) if width <= most)
         return Shapes(widths=widths, uniform=cost)
-    return Shapes(widths=(1,), uniform=cost, tiers=tuple(range(1, 1 << 14)), ragged=cost, ragged_width=most)
+    return Shapes(
+        widths=(1,), uniform=cost, tiers=tuple(range(1, _MOST_EAGER + 1)), ragged=cost, ragged_width=most
+    )
 
 
 def _log(shapes: Shapes) -> None:

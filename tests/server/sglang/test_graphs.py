@@ -1,0 +1,94 @@
+"""Which shapes are captured, and that a step finds what was captured for it in place."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from factorspec_server.drafting import CostModel
+from factorspec_server.sglang.graphs import Graphs
+from factorspec_server.sglang.shapes import Shape
+from factorspec_server.sglang.speculation import Speculation
+
+COST = CostModel(((1, 5e-3), (128, 6e-3), (1024, 25e-3)))
+
+
+class Captured:
+    """Stands for a runner and its attention backend."""
+
+    def __init__(self, name: str) -> None:
+        self.attention, self.graphs, self.name = f"attention {name}", self, name
+        self.capture_bs, self.capture_num_tokens = [1, 2, 4, 8], [16, 64, 512]
+        self.rows: object = None
+
+    def point_at(self, rows: object) -> None:
+        self.rows = rows
+
+    def put_in_place(self, model_runner: Any) -> None:
+        model_runner.attn_backend, model_runner.decode_cuda_graph_runner = self.attention, self.graphs
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    made: list[str] = []
+
+    def build(_: Any, __: Any, width: int, *, ragged: bool = False) -> Captured:
+        made.append(f"{'ragged' if ragged else 'uniform'} {width}")
+        return Captured(made[-1])
+
+    runners = ModuleType("runners")
+    vars(runners).update(build=build, costs=lambda found: COST, MOST_INPUTS=256)
+    monkeypatch.setitem(sys.modules, "factorspec_server.sglang.runners", runners)
+    return made
+
+
+def model_runner(*, ragged: bool = True, device: str = "cuda") -> Any:
+    attention = SimpleNamespace(supports_ragged_verify_graph=ragged)
+    return SimpleNamespace(attn_backend=attention, decode_cuda_graph_runner="own", device=device)
+
+
+def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(built: list[str]) -> None:
+    graphs = Graphs(model_runner(), None, Speculation((1, 8, 32, 64)), 32)
+    graphs.capture()
+    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32"]
+    assert graphs.one_row
+    shapes = graphs.shapes
+    assert (shapes.widths, shapes.tiers, shapes.most_inputs) == ((1, 8, 32), (16, 64, 512), 256)
+    assert shapes.most == 32
+
+
+@pytest.mark.parametrize("settings", [Speculation((1, 8), ragged=False), Speculation((1, 8))])
+def test_without_ragged_steps_widths_are_all(built: list[str], settings: Speculation) -> None:
+    graphs = Graphs(model_runner(ragged=settings.ragged is False), None, settings, 64)
+    graphs.capture()
+    assert built == ["uniform 8", "uniform 1"]
+    assert graphs.shapes.tiers == ()
+
+
+def test_a_step_finds_its_graphs_in_place_and_prefills_the_model_s_own(built: list[str]) -> None:
+    runner = model_runner()
+    own = runner.attn_backend
+    graphs = Graphs(runner, None, Speculation((1, 8)), 64)
+    graphs.capture()
+    with graphs.in_place(Shape(8), "rows"):
+        assert runner.attn_backend == "attention uniform 8"
+        assert runner.decode_cuda_graph_runner.rows == "rows"
+    with graphs.in_place(Shape(40, 64), "others"):
+        assert runner.decode_cuda_graph_runner.name == "ragged 64"
+    assert (runner.attn_backend, runner.decode_cuda_graph_runner) == (own, "own")
+
+
+def test_on_a_cpu_nothing_is_captured_and_any_size_runs(built: list[str]) -> None:
+    runner = model_runner(device="cpu")
+    graphs = Graphs(runner, None, Speculation(), 64)
+    graphs.capture()
+    assert not built
+    assert not graphs.one_row
+    assert graphs.shapes.best([3, 50, 1]) == Shape(50, 54)
+    with graphs.in_place(Shape(50, 54), None):
+        assert runner.decode_cuda_graph_runner == "own"
+    uniform = Graphs(runner, None, Speculation(ragged=False), 64)
+    assert uniform.shapes.best([3, 50, 1]) == Shape(64)
