@@ -22,6 +22,7 @@ from factorspec_sdk.client.result import (
     TextFilterReport,
 )
 from factorspec_sdk.client.streaming import AsyncRecordStream, RecordStream
+from factorspec_sdk.client.tool_calls import ToolAnswer, ToolCall
 from factorspec_sdk.client.transport import AsyncTransport, Transport
 from factorspec_sdk.errors import Attempt, Usage
 
@@ -50,6 +51,8 @@ __all__ = [
     "Route",
     "Strategy",
     "TextFilterReport",
+    "ToolAnswer",
+    "ToolCall",
     "Transport",
     "UnenforcedAnswer",
     "Usage",

@@ -17,6 +17,7 @@ from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.streaming import AsyncRecordStream
+from factorspec_sdk.client.tool_calls import ToolAnswer, ToolExchange, ToolMessage, ToolWishes
 from factorspec_sdk.client.transport import AsyncTransport
 
 T = TypeVar("T", bound=BaseModel)
@@ -75,6 +76,16 @@ class AsyncClient:
         return AsyncRecordStream(
             exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s)
         )
+
+    async def call_tools(
+        self,
+        tools: Sequence[type[BaseModel]],
+        messages: str | Sequence[ToolMessage],
+        **wishes: Unpack[ToolWishes],
+    ) -> ToolAnswer:
+        """As ``Client.call_tools``. Cancelling drops the request."""
+        exchange = ToolExchange.of(tools, messages, await self._name(), wishes)
+        return exchange.answer(await self._transport.complete(exchange.body, timeout_s=self._timeout_s))
 
     def plan(self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]) -> CallPlan:
         """As ``Client.plan``: nothing is sent, so that there is nothing to await."""

@@ -26,6 +26,7 @@ from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.streaming import RecordStream
+from factorspec_sdk.client.tool_calls import ToolAnswer, ToolExchange, ToolMessage, ToolWishes
 from factorspec_sdk.client.transport import Transport
 
 T = TypeVar("T", bound=BaseModel)
@@ -228,6 +229,36 @@ class Client:
         """
         exchange = Exchange.of(record, messages, Options(model=self.model, **wishes))
         return RecordStream(exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s))
+
+    def call_tools(
+        self,
+        tools: Sequence[type[BaseModel]],
+        messages: str | Sequence[ToolMessage],
+        **wishes: Unpack[ToolWishes],
+    ) -> ToolAnswer:
+        """What the model says, or the calls of tools that it wants made; their arguments are valid.
+
+        Args:
+            tools: Pydantic models, bound if they have parameters: a tool's name is its class name, its
+                description the docstring, and its arguments are an instance.
+            messages: the conversation; a text is one of the user. It goes on with ``ToolAnswer.message`` and
+                ``ToolCall.answered``.
+            wishes: ``tool_choice``: ``auto`` lets the model answer in text or call, ``required`` makes it
+                call, and so does one of the tools; ``parallel``: several calls may be made (True by default);
+                ``refusal``: the model may decline where it had to call; the others as for ``generate``.
+
+        Raises:
+            DeclarationError: a model cannot be sent, or an option has a value that it cannot have.
+            DocumentError: the server cannot enforce what a tool asks for.
+            InfeasibleError: no arguments can satisfy a tool, or no call fits within ``max_tokens``.
+            NotEnforced: the server did not confirm that it enforces the tools' specs.
+            Incomplete: the answer ended before it was complete.
+            RecordError: arguments do not pass their model's own validation.
+            ConnectionLost: there was no answer.
+            EngineError: the server or the model failed.
+        """
+        exchange = ToolExchange.of(tools, messages, self.model, wishes)
+        return exchange.answer(self._transport.complete(exchange.body, timeout_s=self._timeout_s))
 
     def plan(self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]) -> CallPlan:
         """What ``generate`` would do with the same arguments, and why. Nothing is sent; the spec is compiled.

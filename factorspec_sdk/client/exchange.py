@@ -130,7 +130,7 @@ class Exchange(Generic[T]):
     def body(self) -> JsonObject:
         """The request that asks the server to enforce the spec."""
         options = self.options
-        schema: JsonObject = {"name": _name(self.record), "strict": True, "schema": self.spec.document}
+        schema: JsonObject = {"name": record_name(self.record), "strict": True, "schema": self.spec.document}
         body = self.plain_body(self.turns)
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
         wishes: JsonObject = {"origins": True} if options.origins else {}
@@ -200,7 +200,7 @@ class Exchange(Generic[T]):
             ) from error
 
 
-def _name(record: type[BaseModel]) -> str:
+def record_name(record: type[BaseModel]) -> str:
     """The model's name as OpenAI's API takes it: letters, digits, - and _, at most 64."""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in record.__name__)
     return name[:64]
