@@ -13,6 +13,7 @@ from factorspec_server.engines.errors import (
     SessionStalled,
 )
 from factorspec_server.engines.load import DEFAULT_MODEL, load_model
+from factorspec_server.engines.logprobs import TokenLogprob
 from factorspec_server.engines.requests import Commit, Completion, Event, FinishReason, Request, Usage, cancel
 from factorspec_server.engines.runner import generate_batch
 from factorspec_server.engines.sampling import Sampling, seed_of_choice
@@ -40,6 +41,7 @@ __all__ = [
     "SessionStalled",
     "SyntaxCompiler",
     "SyntaxSession",
+    "TokenLogprob",
     "Usage",
     "cancel",
     "generate_batch",

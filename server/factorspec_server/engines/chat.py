@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf
@@ -30,6 +31,8 @@ class TextStream:
         self._read = 0  # tokens before this are in the text already
         self._held = ""
         self._stopped = False
+        self._starts: list[int] = []  # of each token's text
+        self._num_read = self._num_final = 0  # characters
 
     @property
     def stopped(self) -> bool:
@@ -39,6 +42,7 @@ class TextStream:
     def push(self, token_id: int) -> str:
         """Append a token; returns the text that becomes final with it."""
         self._token_ids.append(token_id)
+        self._starts.append(self._num_read)
         text = self._decode(self._token_ids[self._window :])
         if (
             text.endswith(_UNFINISHED)
@@ -51,19 +55,29 @@ class TextStream:
         """The text that was held back, at the end."""
         text = "" if self._stopped else self._settle(self._decode(self._token_ids[self._window :]))
         text, self._held = text + self._held, ""
+        if not self._stopped:
+            self._num_final = self._num_read
         return text
 
+    @property
+    def num_shown(self) -> int:
+        """Tokens whose text is final, in part at least: those that the text so far is made of."""
+        return bisect_left(self._starts, self._num_final)
+
     def _settle(self, text: str) -> str:
-        self._held += self._new_of(text)
+        new = self._new_of(text)
+        self._held, self._num_read = self._held + new, self._num_read + len(new)
         self._window, self._read = self._read, len(self._token_ids)
         cut = self._cut(self._held)
         if cut is not None:
             self._stopped = True
             final, self._held = self._held[:cut], ""
+            self._num_final += len(final)
             return final
         keep = max((_overlap(self._held, string) for string in self._stop), default=0)
         cut = len(self._held) - keep
         final, self._held = self._held[:cut], self._held[cut:]
+        self._num_final += len(final)
         return final
 
     def _new_of(self, text: str) -> str:
@@ -136,3 +150,8 @@ class ChatSession:
     def flush(self) -> str:
         """The text held back, once no more tokens come."""
         return self._stream.flush()
+
+    @property
+    def num_shown(self) -> int:
+        """Tokens that the text so far is made of."""
+        return self._stream.num_shown

@@ -9,6 +9,7 @@ from typing import Literal
 
 from factorspec_server.drafting import Certain, DraftingPolicy, Session
 from factorspec_server.drafting.seam import DraftKind
+from factorspec_server.engines.logprobs import TokenLogprob
 from factorspec_server.engines.sampling import Sampling
 
 FinishReason = Literal["stop", "length", "cancelled", "error"]
@@ -22,11 +23,13 @@ class Commit:
         token_ids: the tokens, in writing order.
         text: the text of a chat that may be shown now (sessions with a spec: "", their session has the text).
         num_committed: tokens of the completion so far, these included.
+        logprobs: of tokens whose text may be shown now, where the request asks for them.
     """
 
     token_ids: tuple[int, ...]
     text: str
     num_committed: int
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class Request:
         sampling: how tokens are chosen.
         drafting: how many tokens run in one step.
         stop: strings that end a free completion; they are not part of it.
+        top_logprobs: alternatives told of each token beside its log-probability; None: neither is wanted.
         cancelled: set it to end the request at its next step.
         on_commit: called on the engine's thread after each commit; must be quick.
     """
@@ -50,6 +54,7 @@ class Request:
     sampling: Sampling = Sampling()
     drafting: DraftingPolicy = Certain()
     stop: tuple[str, ...] = ()
+    top_logprobs: int | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     on_commit: Callable[[Commit], None] | None = None
 
@@ -127,6 +132,7 @@ class Completion:
         finish_reason: ``stop`` is the only one that stands for a complete record.
         usage: what it cost.
         error: why it ended, where ``finish_reason`` is ``error``.
+        logprobs: of the tokens that the text or the record is made of, where the request asks for them.
     """
 
     token_ids: tuple[int, ...]
@@ -134,6 +140,7 @@ class Completion:
     finish_reason: FinishReason
     usage: Usage
     error: Exception | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.engines.chat import ChatSession
 from factorspec_server.engines.draft import Draft
 from factorspec_server.engines.errors import BrokenLogits, ContextTooLong, SessionRefused, SessionStalled
+from factorspec_server.engines.logprobs import LogprobLog, TokenLogprob
 from factorspec_server.engines.penalties import penalties_of
 from factorspec_server.engines.requests import Commit, Completion, FinishReason, Request
 from factorspec_server.engines.sampling import choose
@@ -58,6 +59,8 @@ class Row:
         self._running: Draft | None = None
         self._num_fed = 0
         self._tally = Tally(len(request.prompt_ids))
+        self._logprobs = None if request.top_logprobs is None else LogprobLog(request.top_logprobs)
+        self._num_told = 0
         self._penalties = penalties_of(request.sampling, request.prompt_ids, model.logit_width)
 
     @property
@@ -185,7 +188,8 @@ class Row:
         if isinstance(session, AnswerSession):
             session = session.record
         ids, position = choice.allowed.ids(), len(self._tokens) + len(before)
-        scores: NDArray[np.floating[Any]] = values if len(ids) <= GATHERED_IDS else values[ids]
+        logits = values if len(ids) <= GATHERED_IDS else values[ids]
+        scores: NDArray[np.floating[Any]] = logits
         if self._penalties is not None:
             scores = self._penalties.logits(scores, ids, before)
         token = choose(scores, ids, sampling, position)
@@ -196,6 +200,8 @@ class Row:
                 if not len(ids):
                     raise SessionStalled("the session admits none of the tokens that it allows")
                 token = choose(scores, ids, sampling, position)
+        if self._logprobs is not None:
+            self._logprobs.draw(position, choice, logits, token)
         return token
 
     def _commit(self, token_ids: list[int]) -> None:
@@ -208,8 +214,21 @@ class Row:
         self._tokens += token_ids
         if self._penalties is not None:
             self._penalties.add(token_ids)
+        if self._logprobs is not None:
+            self._logprobs.write(token_ids)
         if self.request.on_commit is not None:
-            self.request.on_commit(Commit(tuple(token_ids), text, len(self._tokens)))
+            told, self._num_told = self._num_told, self._num_shown
+            logprobs = self._logprobs_from(told)
+            self.request.on_commit(Commit(tuple(token_ids), text, len(self._tokens), logprobs))
+
+    @property
+    def _num_shown(self) -> int:
+        """Tokens that the text so far, or the record, is made of."""
+        return len(self._tokens) if self._chat is None else self._chat.num_shown
+
+    def _logprobs_from(self, start: int) -> tuple[TokenLogprob, ...]:
+        """What is told of the tokens shown, from one of them on; nothing where nobody asked."""
+        return () if self._logprobs is None else tuple(self._logprobs.entries[start : self._num_shown])
 
     def finish(self, reason: FinishReason, error: Exception | None = None) -> None:
         """End the request; later calls change nothing."""
@@ -218,7 +237,9 @@ class Row:
         if self._chat is not None:
             self._text.append(self._chat.flush())
         usage = self._tally.usage(len(self._tokens))
-        self.completion = Completion(tuple(self._tokens), "".join(self._text), reason, usage, error)
+        self.completion = Completion(
+            tuple(self._tokens), "".join(self._text), reason, usage, error, self._logprobs_from(0)
+        )
 
 
 def _gathered(choice: Choice) -> IntArray | None:

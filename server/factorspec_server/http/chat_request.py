@@ -25,8 +25,6 @@ _HARMLESS = frozenset({
 
 # Fields that change the answer, and the values that ask for nothing.
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
-    "logprobs": (False,),
-    "top_logprobs": (0,),
     "functions": ([],),
     "function_call": ("none", "auto"),
     "modalities": (["text"],),
@@ -111,6 +109,8 @@ class ChatRequest(BaseModel):
     presence_penalty: _Penalty = 0.0
     repetition_penalty: Annotated[float, Field(gt=0, le=2, allow_inf_nan=False)] = 1.0
     logit_bias: Annotated[dict[str, _Bias], Field(max_length=1024)] = {}
+    logprobs: bool = False
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0
     seed: Annotated[int | None, Field(ge=-(1 << 63), lt=1 << 64)] = None
     n: Annotated[int, Field(ge=1)] = 1
     stop: Annotated[list[_StopString], Field(max_length=16)] = []
@@ -271,6 +271,12 @@ def _contradictions(request: ChatRequest) -> list[Problem]:
     if not request.is_text and request.stop:
         message = "a record ends where it is complete; a stop string could only cut it short of that"
         problems.append(Problem("/stop", message, shown(request.stop), "leave it out"))
+    if request.top_logprobs and not request.logprobs:
+        message = "asks for alternatives of log-probabilities that are not asked for"
+        problems.append(Problem("/top_logprobs", message, shown(request.top_logprobs), "send logprobs: true"))
+    if request.logprobs and (request.offered_tools or request.factorspec.refusal):
+        message = "is not supported beside tools or a refusal: calls and refusals have no place in it"
+        problems.append(Problem("/logprobs", message, "True", "leave out one of them"))
     problems += wrong_tools(request.tools, request.tool_choice)
     return [*problems, *unanswerable(request.messages)]
 

@@ -23,6 +23,7 @@ from factorspec_server.http.answer_reader import AnswerReader
 from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.choice_message import ChoiceMessage, Delta
 from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.http.logprobs import LogprobEntries
 from factorspec_server.http.report import Written, origins_of, report_of
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
@@ -122,6 +123,7 @@ class ChatService:
                     sampling=_sampling(chat, seed_of_choice(seed, index)),
                     drafting=self._drafting(prompt_ids, session),
                     stop=tuple(chat.stop),
+                    top_logprobs=chat.top_logprobs if chat.logprobs else None,
                 ),
                 session,
             )
@@ -195,11 +197,12 @@ class ChatService:
         self, job: ChatJob, index: int, completion: Completion, message: ChoiceMessage | None
     ) -> JsonValue:
         text = self.text_of(job.choices[index], completion)
+        entries = self.logprobs_of(job, index)
         plain: Delta = {"role": "assistant", "content": text, "refusal": None}
         return {
             "index": index,
             "message": plain if message is None else message.whole(),
-            "logprobs": None,
+            "logprobs": None if entries is None else entries.of(completion.logprobs),
             "finish_reason": finish_reason_of(completion, message),
         }
 
@@ -208,6 +211,13 @@ class ChatService:
         if not isinstance(choice.session, AnswerSession):
             return None
         return ChoiceMessage(AnswerReader(choice.session.rules, self.served.engine.model, self.maker.form))
+
+    def logprobs_of(self, job: ChatJob, index: int) -> LogprobEntries | None:
+        """Makes what is told of one answer's tokens, None where nobody asked."""
+        if not job.chat.logprobs:
+            return None
+        is_record = job.choices[index].session is not None
+        return LogprobEntries(self.served.canonical.vocabulary, is_record=is_record)
 
     def envelope(self, job: ChatJob, kind: str) -> dict[str, JsonValue]:
         """What an answer and its pieces begin with."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
-from factorspec_server.engines import Commit, Completion, Event
+from factorspec_server.engines import Commit, Completion, Event, TokenLogprob
 from factorspec_server.http.chat_service import ChatJob, ChatService, ChoiceJob, finish_reason_of, usage_of
 from factorspec_server.http.error_body import DEFECT, defect_body, error_body
 from factorspec_server.http.metrics import Tally
@@ -104,12 +104,15 @@ class _ChoiceChunks:
         self._choice = job.choices[index]
         self._read = _Reader(service, self._choice)
         self._message = service.message_of(self._choice)
+        self._entries = service.logprobs_of(job, index)
+        self._untold: tuple[TokenLogprob, ...] = ()
         self._role: dict[str, JsonValue] = {"role": "assistant", "refusal": None}
 
     def of_commit(self, commit: Commit) -> list[dict[str, JsonValue]]:
         """The chunks of a commit; none while there is no whole character."""
         if self._message is not None:
             return [self._delta(delta) for delta in self._message.feed(commit.token_ids)]
+        self._untold += commit.logprobs
         text = self._read.text_of(commit)
         return [self._delta({"content": text})] if text else []
 
@@ -119,6 +122,8 @@ class _ChoiceChunks:
         self.completion = completion
         if self._message is None:
             rest = text[self._read.num_characters :]
+            if self._entries is not None:
+                self._untold = completion.logprobs[self._entries.num_told :]
             chunks = [self._delta({"content": rest})] if rest or self._role else []
         else:
             chunks = [self._delta(delta) for delta in self._message.end()]
@@ -136,9 +141,12 @@ class _ChoiceChunks:
         return self._chunk(delta)
 
     def _chunk(self, delta: dict[str, JsonValue], finish_reason: str | None = None) -> dict[str, JsonValue]:
+        told: JsonValue = None
+        if self._entries is not None and self._untold:
+            told, self._untold = self._entries.of(self._untold), ()
         return {
             "choices": [
-                {"index": self._index, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+                {"index": self._index, "delta": delta, "logprobs": told, "finish_reason": finish_reason}
             ]
         }
 

@@ -12,6 +12,8 @@ CAPABILITIES: Mapping[str, str] = {
     "seed": "equal seeds give equal answers",
     "stop": "stop strings in a chat",
     "n": "several choices, each with a sampling stream of its own",
+    "logprobs": "log-probabilities and alternatives of a chat's tokens",
+    "record_logprobs": "those of a record's tokens: among the allowed ones, each with its origin",
     "penalties": "frequency_penalty and presence_penalty, of at most 2 each",
     "logit_bias": "biases by token id",
     "refusals": "what is malformed or not supported is a 400 that names the field by a JSON pointer",

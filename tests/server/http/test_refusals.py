@@ -119,7 +119,6 @@ def test_all_problems_of_a_document_at_once(client: openai.OpenAI) -> None:
     ("field", "value"),
     [
         ("n", 17),
-        ("logprobs", True),
         ("top_logprobs", 3),
         ("functions", [{"name": "f", "parameters": {}}]),
         ("stop", ["x"]),
