@@ -7,6 +7,7 @@ from weakref import finalize
 
 from factorspec_sdk.decoding.canonical_session import CanonicalSession
 from factorspec_sdk.decoding.canonical_text import CanonicalText
+from factorspec_sdk.decoding.choice_plans import ChoicePlans
 from factorspec_sdk.decoding.costs import Bounds
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout
@@ -18,7 +19,6 @@ from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
-from factorspec_sdk.decoding.text_plans import TextPlans
 from factorspec_sdk.errors import (
     DeclarationError,
     DocumentError,
@@ -92,7 +92,7 @@ class Decoder:
         self.opener.check()
         self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
-        self.text_plans = TextPlans()
+        self.choice_plans = ChoicePlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
         is_read = any(map(feasibility.reads, range(len(program.slots))))
         if max_run_bytes and not is_read and wants_rehearsal(self.layout):

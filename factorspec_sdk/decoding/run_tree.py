@@ -21,7 +21,6 @@ behind it is remembered by those.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Hashable
 from threading import Lock
 from typing import TypeVar
@@ -104,17 +103,23 @@ class RunTree:
     def _link_rows(self, run: Run, walk: RowWalk, behind: Run, held: Held) -> None:
         """Remember the runs behind all values of a table, where no relation reads which one it is."""
         table, lo, hi, depth, _ = walk
-        rows = [
-            row for row, after in zip(table.rows[lo:hi], table.helds[lo:hi], strict=True) if after == held
-        ]
-        firsts = Counter(row[depth] for row in table.rows[lo:hi] if len(row) > depth)
-        size = sum(_LINK_BYTES + _BYTES_OF_TOKEN * (len(row) + len(behind.tokens)) for row in rows)
+        rows, helds = table.rows, table.helds
+        found, num_tokens = {}, 0
+        for at in range(lo, hi):
+            row = rows[at]
+            if len(row) == depth or helds[at] != held:
+                return
+            # Behind a token that several rows go on by there is a choice.
+            found[row[depth]] = None if row[depth] in found else row
+            num_tokens += len(row) + len(behind.tokens)
+        children = {
+            token: _with_row(row[depth + 1 :], behind) for token, row in found.items() if row is not None
+        }
+        size = _LINK_BYTES * len(children) + _BYTES_OF_TOKEN * num_tokens
         with self._lock:
             if self.num_bytes + size <= self._max_bytes:
                 self.num_bytes += size
-                for row in rows:
-                    if len(row) > depth and firsts[row[depth]] == 1:
-                        run.children.setdefault(row[depth], _with_row(row[depth + 1 :], behind))
+                run.children.update({**children, **run.children})
 
     def _in_number(self, run: Run, step: NumberStep, token: int) -> Run | None:
         """The run behind a token of a number that no relation reads; of tokens alike it is remembered too."""

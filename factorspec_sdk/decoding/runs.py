@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from factorspec_sdk.decoding.holes import HoleStep
-from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, Opening, RowWalk
+from factorspec_sdk.decoding.hypotheses import DONE, Hypothesis, NumberStep, Opening, RowWalk
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.plan import Plan
 from factorspec_sdk.tokens import Allowed
@@ -106,24 +106,16 @@ def run_from(opener: Opener, pending: list[Hypothesis | Opening]) -> Run:
     """
     tokens: list[int] = []
     while True:
-        if len(pending) == 1:
-            only = pending[0]
-            if isinstance(only, Opening):
-                forced = opener.forced(only)
-                tokens += forced.tokens
-                pending = opener.open(forced.at, forced.feasible)
-            elif isinstance(only, RowWalk) and only.hi - only.lo == 1:
-                tokens += only.shared()
-                pending = [only.source.exit(only.table.order[only.lo], only.table.helds[only.lo])]
-                continue
+        if len(pending) == 1 and isinstance(pending[0], Opening):
+            forced = opener.forced(pending[0])
+            tokens += forced.tokens
+            pending = opener.open(forced.at, forced.feasible)
+        taken = _taken(pending[0]) if len(pending) == 1 else None
+        if taken is not None:
+            tokens += taken.tokens
+            pending = taken.pending
+            continue
         hypotheses = opener.close(pending)
-        if len(hypotheses) == 1 and isinstance(hypotheses[0], RowWalk):
-            walk = hypotheses[0]
-            shared = walk.shared()
-            if shared:
-                tokens += shared
-                pending = [walk._replace(depth=walk.depth + len(shared))]
-                continue
         if hypotheses and hypotheses[0] is DONE:
             return Run(tuple(tokens), hypotheses, _NO_TOKENS, free=False, complete=True)
         allowed = allowed_tokens(hypotheses)
@@ -133,6 +125,24 @@ def run_from(opener: Opener, pending: list[Hypothesis | Opening]) -> Run:
             return Run(tuple(tokens), hypotheses, allowed, free, complete=False, text=_only_text(hypotheses))
         tokens.append(token)
         pending = [after for hypothesis in hypotheses for after in hypothesis.advance(token)]
+
+
+class _Taken(NamedTuple):
+    tokens: Sequence[int]
+    pending: list[Hypothesis | Opening]
+
+
+def _taken(only: Hypothesis | Opening) -> _Taken | None:
+    """The certain tokens of all that is left, where they are at hand, and what is left behind them."""
+    if isinstance(only, RowWalk):
+        shared = only.shared()
+        if only.hi - only.lo == 1:
+            return _Taken(shared, [only.source.exit(only.table.order[only.lo], only.table.helds[only.lo])])
+        return _Taken(shared, [only._replace(depth=only.depth + len(shared))]) if shared else None
+    if isinstance(only, NumberStep) and only.number.negative is None and len(only.next_ids) == 1:
+        token = next(iter(only.next_ids))
+        return _Taken((token,), [*only.advance(token)])
+    return None
 
 
 def run_in_text(step: HoleStep) -> Run:

@@ -299,13 +299,15 @@ class Session:
         if self._offset:
             return certain_plan(run, self._offset)
         if run.plan is None:
-            run.plan = certain_plan(run, 0)
+            is_choice = not run.tokens and not run.complete
+            plans = self.decoder.choice_plans
+            run.plan = plans.of(run.allowed, free=run.free) if is_choice else certain_plan(run, 0)
         return run.plan
 
     def _plan_in_text(self, allowed: Allowed) -> Plan:
         """The plan of a place in text where these tokens are allowed; mostly that of the place before."""
         if self._text_plan is None or self._text_plan.choices[0].allowed is not allowed:
-            self._text_plan = self.decoder.text_plans.of(allowed)
+            self._text_plan = self.decoder.choice_plans.of(allowed, free=True)
         return self._text_plan
 
     def _current_run(self) -> Run:

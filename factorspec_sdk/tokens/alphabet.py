@@ -6,6 +6,7 @@ the other 68 bytes are the characters from U+0100 on, in order (a space is ``Ġ`
 
 from __future__ import annotations
 
+from codecs import charmap_decode
 from functools import cache
 
 
@@ -25,14 +26,18 @@ def characters() -> tuple[str, ...]:
 
 
 @cache
+def _alphabet() -> str:
+    return "".join(characters())
+
+
+@cache
 def _bytes_of_characters() -> dict[str, int]:
     return {character: byte for byte, character in enumerate(characters())}
 
 
 def to_alphabet(data: bytes) -> str:
     """The bytes as a string of the byte alphabet, one character a byte."""
-    table = characters()
-    return "".join([table[byte] for byte in data])
+    return charmap_decode(data, "strict", _alphabet())[0]
 
 
 def from_alphabet(token: str) -> bytes | None:

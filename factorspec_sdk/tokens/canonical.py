@@ -53,6 +53,8 @@ class Canonical:
         )
         self.digit_groups: dict[tuple[str, int], frozenset[int]] = {}
         self._model = vocabulary.tokenizer.model
+        self._added = vocabulary.added
+        self._joins = self.cuts.joins
         self._words: Memo[str, tuple[int, ...]] = Memo(max_entries=_MAX_WORDS, max_bytes=_MAX_WORD_BYTES)
         self._tails: Memo[str, tuple[int, ...]] = Memo(max_entries=_MAX_TAILS, max_bytes=_MAX_TAIL_BYTES)
         self._spelled = vocabulary.definition.spelling.spelled
@@ -187,9 +189,10 @@ class Canonical:
 
     def _words_of(self, text: str) -> list[str] | None:
         """The text in parts that are encoded apart, or None where only the tokenizer itself can tell."""
-        if self.vocabulary.added.find(text) is not None:
+        added = self._added
+        if added.may_begin_in(text) and added.find(text) is not None:
             return None
-        if self.cuts.joins is not None:
+        if self._joins is not None:
             return self.cuts.parts(text)
         split = self._split
         if split is None:
@@ -223,7 +226,7 @@ class Canonical:
         return ids
 
     def _bpe(self, data: bytes) -> tuple[int, ...]:
-        return tuple(token.id for token in self._model.tokenize(self._spelled(data)))
+        return tuple([token.id for token in self._model.tokenize(self._spelled(data))])
 
     def _stable(self, tail: str) -> tuple[int, ...]:
         if not self._is_open_word(tail):

@@ -41,11 +41,11 @@ def certain_rows(
     if end is None:
         return [certain_by_last_cut(canonical, held, text, after) for text in texts]
     before, begin, tokens, held_after = held.text, end.begin, end.tokens, end.held
-    given, may_span, encode = held.emitted, canonical.vocabulary.added.may_span, canonical.encode_piece
+    given, added, encode = held.emitted, canonical.vocabulary.added, canonical.encode_piece
     found = []
     for text in texts:
         piece = f"{before}{text}{begin}"
-        if may_span(piece, len(piece)):
+        if added.may_begin_in(piece) and added.may_span(piece, len(piece)):
             found.append(certain_by_last_cut(canonical, held, text, after))
         else:
             found.append((encode(piece)[given:] + tokens, held_after))
