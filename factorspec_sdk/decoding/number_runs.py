@@ -20,7 +20,7 @@ from factorspec_sdk.decoding.hypotheses import NumberStep, Opening, RowWalk
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Exit, Run
 from factorspec_sdk.fields.sets import IndexSet
-from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens import Allowed, NumberState
 
 _MAX_EXITS = 256
 _MAX_ALLOWED = 1 << 10
@@ -39,6 +39,13 @@ class Behind(NamedTuple):
     key: Hashable
     lengths: frozenset[int] | None
     alike: frozenset[int]
+
+
+class Keyed(NamedTuple):
+    """A run and its key."""
+
+    key: Hashable
+    run: Run
 
 
 class NumberRuns:
@@ -79,23 +86,46 @@ class NumberRuns:
             return Behind((told.lengths, at.state, next_pc), told.lengths, told.tokens)
         return Behind((walk, begun, token, at.state, at.pc), None, frozenset((token,)))
 
-    def run_of(self, step: NumberStep, token: int, lengths: frozenset[int] | None, after: Exit) -> Run | None:
+    def run_of(self, step: NumberStep, token: int, after: Exit) -> Run | None:
         """The run where a number goes on behind a token, and may end too; None: it ends there."""
         walk, begun, values, feasible, source, next_pc, _, _ = step
         number = walk.advance(begun, token)
         assert number is not None, "the token goes on with the number"
-        if lengths is None:
-            ids, ends = frozenset(walk.allowed(number, values)), self._may_end(step, walk.value(number))
-        else:
-            ids, ends = walk.any_digit(lengths), 0 in lengths
+        ids = frozenset(walk.allowed(number, values))
         if not ids:
             return None
-        on = NumberStep(walk, number, values, feasible, source, next_pc, ids, lengths)
-        hypotheses = (on, *after.run.after) if ends else (on,)
-        allowed = self._union(ids, after.ids if ends else _NO_IDS)
-        run = Run((), hypotheses, allowed, free=False, complete=False)
-        run.exit = after if after.ids.isdisjoint(ids) else None
-        return run
+        on = NumberStep(walk, number, values, feasible, source, next_pc, ids)
+        return self._run(on, self._may_end(step, walk.value(number)), after)
+
+    def chain(self, step: NumberStep, token: int, lengths: frozenset[int], after: Exit) -> list[Keyed]:
+        """The runs behind a token and then any digits, with their keys, up to the longest number.
+
+        ``lengths``: how many digits may follow the token, whatever they are.
+        """
+        walk, begun, values, feasible, source, next_pc, _, _ = step
+        number: NumberState | None = begun
+        made: list[Keyed] = []
+        ids = walk.any_digit(lengths)
+        while ids:
+            assert number is not None, "any digits may follow"
+            number = walk.advance(number, token)
+            assert number is not None, "any digits may follow"
+            on = NumberStep(walk, number, values, feasible, source, next_pc, ids, lengths)
+            made.append(Keyed((lengths, source.at.state, next_pc), self._run(on, 0 in lengths, after)))
+            token, lengths = next(iter(ids)), walk.shorter(lengths)
+            ids = walk.any_digit(lengths)
+        return made
+
+    def _run(self, step: NumberStep, ends: bool, after: Exit) -> Run:
+        ids = step.next_ids
+        is_alone = after.ids.isdisjoint(ids)
+        if not ends:
+            allowed = self._union(ids, _NO_IDS)
+            return Run((), (step,), allowed, False, False, exit=after if is_alone else None)
+        hypotheses, allowed = (step, *after.run.after), self._union(ids, after.ids)
+        if not is_alone:
+            return Run((), hypotheses, allowed, False, False)
+        return Run((), hypotheses, allowed, False, False, children={**after.run.children}, exit=after)
 
     def forget(self) -> None:
         """Begin anew."""

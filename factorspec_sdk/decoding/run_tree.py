@@ -28,7 +28,7 @@ from typing import TypeVar
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import Hypothesis, NumberStep, Opening, RowWalk
 from factorspec_sdk.decoding.likeness import likeness
-from factorspec_sdk.decoding.number_runs import NumberRuns
+from factorspec_sdk.decoding.number_runs import Behind, Keyed, NumberRuns
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.runs import Exit, Run, run_from, run_in_text
 from factorspec_sdk.tokens import Held
@@ -123,35 +123,48 @@ class RunTree:
 
     def _in_number(self, run: Run, step: NumberStep, token: int) -> Run | None:
         """The run behind a token of a number that no relation reads; of tokens alike it is remembered too."""
-        after = self._numbers.exit_of(run)
+        after = self._numbers.exit_of(run) if self._max_bytes else None
         if after is None:
             return None
         if token not in step.next_ids:
             return self.after(after.run, token)
-        first, is_new = self._link_number(run, step, token, after)
-        behind = first
-        while is_new:  # where any digits may follow they will, and it is one run for all of them
-            on = behind.after[0]
-            if not isinstance(on, NumberStep) or on.lengths is None or behind.exit is None:
-                break
-            behind, is_new = self._link_number(behind, on, next(iter(on.next_ids)), after)
-        return first
-
-    def _link_number(self, run: Run, step: NumberStep, token: int, after: Exit) -> tuple[Run, bool]:
-        """The run behind a token of a number, remembered for all tokens alike; and True if it is new."""
         behind = self._numbers.behind(step, token)
         known = self._beginning.get(behind.key)
-        is_new = known is None and self._max_bytes > 0
         if known is None:
-            made = self._numbers.run_of(step, token, behind.lengths, after)
-            if made is None:  # what follows is all there is
-                made = self._behind_row([*after.run.after])
-            known = self._keep(self._beginning, behind.key, made, made.num_bytes)
-            if known.exit is not None and len(known.after) > 1 and len(after.ids) <= _MAX_EXITS:
-                for ending in after.ids:  # the number may end here
-                    self._link(known, (ending,), self.after(after.run, ending))
+            for ending in after.ids if len(after.ids) <= _MAX_EXITS else ():
+                self.after(after.run, ending)  # which the runs where the number may end take over
+            known = self._new_in_number(step, token, behind, after)
         self._link(run, behind.alike, known)
-        return known, is_new
+        return known
+
+    def _new_in_number(self, step: NumberStep, token: int, behind: Behind, after: Exit) -> Run:
+        """The run behind a token of a number; where any digits may follow, those behind them are made too."""
+        if behind.lengths is None:
+            made = self._numbers.run_of(step, token, after)
+            made = self._behind_row([*after.run.after]) if made is None else made
+            return self._keep(self._beginning, behind.key, made, made.num_bytes)
+        chain = self._numbers.chain(step, token, behind.lengths, after)
+        run = self._behind_row([*after.run.after])  # where the number ends
+        kept: list[Keyed] = []
+        for key, before in reversed(chain):
+            known = self._beginning.get(key)
+            if known is None:
+                digits = before.after[0].ids()
+                before.children.update(dict.fromkeys(digits, run))
+                kept.append(Keyed(key, before))
+            run = before if known is None else known
+        self._keep_all(kept)
+        return run
+
+    def _keep_all(self, runs: list[Keyed]) -> None:
+        """Remember some runs with their children, if there is room."""
+        size = sum(run.num_bytes + _LINK_BYTES * len(run.children) for _, run in runs)
+        with self._lock:
+            if self.num_bytes + size > self._max_bytes:
+                self._forget()
+            if size <= self._max_bytes:
+                self.num_bytes += size
+                self._beginning.update(runs)
 
     def in_text(self, step: HoleStep) -> Run:
         """The empty run where a text stands; kept where texts have few states."""
