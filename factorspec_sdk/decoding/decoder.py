@@ -14,7 +14,7 @@ from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
 from factorspec_sdk.decoding.opening import Opener
-from factorspec_sdk.decoding.rehearsal import rehearse, wants_rehearsal
+from factorspec_sdk.decoding.rehearsal import begin, rehearse, wants_rehearsal
 from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
@@ -92,6 +92,7 @@ class Decoder:
         self.opener.check()
         self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
+        self._max_run_bytes = max_run_bytes
         self.choice_plans = ChoicePlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
         is_read = any(map(feasibility.reads, range(len(program.slots))))
@@ -99,12 +100,15 @@ class Decoder:
             rehearse(self.runs)
 
     def prepare(self) -> None:
-        """Work out the run before the first decision, so that the first session finds it.
+        """Work out the run before the first decision, and those behind the first ones that no relation reads.
 
         Servers call it where they compile, off the engine's thread: with an objective the first questions to
         the oracle may take tens of milliseconds. Does nothing the second time.
         """
-        self.runs.root()
+        if self._max_run_bytes:
+            begin(self.runs, self.layout)
+        else:
+            self.runs.root()
 
     def session(
         self,

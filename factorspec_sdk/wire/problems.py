@@ -17,7 +17,12 @@ _MAX_HINTS = 25
 
 def pointer(base: str, *steps: str | int) -> str:
     """JSON pointer (RFC 6901) of a member below ``base``."""
-    return base + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+    for step in steps:
+        name = str(step)
+        if "~" in name or "/" in name:
+            name = name.replace("~", "~0").replace("/", "~1")
+        base = f"{base}/{name}"
+    return base
 
 
 class Problems:

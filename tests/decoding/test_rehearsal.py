@@ -139,3 +139,56 @@ def test_many_and_large_grammars_are_left_to_records(
     monkeypatch.setattr(rehearsal, "_MAX_SIZE", 100)
     made(canonical, STRINGS[0])
     assert not prepared
+
+
+def numbers(last: Any) -> Program:
+    """{"a": a number, "b": a word, "c": a number, "d": ...}."""
+    nodes: list[Any] = []
+    for at, name in enumerate("abcd"):
+        nodes += [Literal(f'{", " if at else "{"}"{name}": ', 2 * at + 1), Value(at, 2 * at + 2)]
+    nodes += [Literal("}", 9), End()]
+    word = EnumDomain(("red", "reddish", "green"))
+    slots = (Slot(0, "a", IntRange(0, 12_345)), Slot(1, "b", word), Slot(2, "c", IntRange(-9, 5)))
+    return Program(tuple(nodes), 0, (*slots, Slot(3, "d", last)), ())
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("begun", [1, 2, 9])
+def test_records_that_are_begun_change_nothing(
+    canonical: Canonical, monkeypatch: pytest.MonkeyPatch, begun: int, limits: bool
+) -> None:
+    monkeypatch.setattr(rehearsal, "_MAX_BEGUN", begun)
+    layout = numbers(IntRange(100, 999))
+    found = Decoder(layout, FreeFeasibility(layout), canonical.vocabulary, canonical=canonical)
+    found.prepare()
+    size = found.runs.num_bytes
+    found.prepare()
+    assert found.runs.num_bytes == size
+    walk(found, random.Random(begun), 4, 150, limits=limits)
+
+
+def test_the_first_decisions_are_made_before_the_first_record(
+    canonical: Canonical, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = numbers(IntRange(100, 999))
+    found = Decoder(layout, FreeFeasibility(layout), canonical.vocabulary, canonical=canonical)
+    found.prepare()
+    with monkeypatch.context() as patched:
+        patched.setattr(found.opener, "open", lambda *_: pytest.fail("opened anew"))
+        session = found.session()
+        session.commit(canonical.vocabulary.encode('{"a": 777, "b": green')[:-1])
+        assert session.allowed().count == 3 or session.plan().tokens
+    many = numbers(EnumDomain(tuple(f"w{number}" for number in range(100))))
+    large = Decoder(many, FreeFeasibility(many), canonical.vocabulary, canonical=canonical)
+    large.prepare()
+    read = Decoder(layout, ReadFeasibility(layout), canonical.vocabulary, canonical=canonical)
+    read.prepare()
+    for other in (large, read):
+        assert not other.runs.root().children
+
+
+class ReadFeasibility(FreeFeasibility):
+    """As free, but relations are said to read every slot."""
+
+    def reads(self, slot: int) -> bool:
+        return True
