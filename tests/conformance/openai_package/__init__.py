@@ -3,6 +3,7 @@
 ::
 
     pytest tests/conformance/openai_package              our server: a scripted model, and SmolLM2
+    FACTORSPEC_CONFORMANCE_REAL=1                        with SmolLM2 all of them, not the few marked ``real``
     make openai-versions                                 the same in the oldest supported release of openai
 
     FACTORSPEC_CONFORMANCE_URL=http://127.0.0.1:30000/v1 another server, which runs already

@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("target", ["given"], indirect=True, scope="session")
         return
     models: list[Any] = ["scripted"]
-    if metafunc.definition.get_closest_marker("real") is not None:
+    if metafunc.definition.get_closest_marker("real") or os.environ.get(f"{PREFIX}REAL"):
         models.append(pytest.param("smollm2", marks=[pytest.mark.model, pytest.mark.slow]))
     metafunc.parametrize("target", models, indirect=True, scope="session")
 

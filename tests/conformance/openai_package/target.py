@@ -16,6 +16,7 @@ CAPABILITIES: Mapping[str, str] = {
     "record_logprobs": "those of a record's tokens: among the allowed ones, each with its origin",
     "penalties": "frequency_penalty and presence_penalty, of at most 2 each",
     "logit_bias": "biases by token id",
+    "tools": "tool calls: required, named, auto, none; arguments by their schemas",
     "refusals": "what is malformed or not supported is a 400 that names the field by a JSON pointer",
     "models": "a model that is not served is a 404",
     "health": "/health counts requests that run and wait",

@@ -61,7 +61,6 @@ def test_greedy_answers_are_equal_whatever_the_seed(call: Caller, chat: dict[str
 
 
 @pytest.mark.needs("seed", "stop")
-@pytest.mark.real
 def test_a_stop_string_ends_the_answer_before_itself(call: Caller, chat: dict[str, Any]) -> None:
     whole = call.create(**chat).choices[0].message.content or ""
     stop = whole[2:5]

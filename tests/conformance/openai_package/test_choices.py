@@ -12,7 +12,6 @@ from tests.conformance.openai_package.records import Order
 pytestmark = pytest.mark.needs("n")
 
 
-@pytest.mark.real
 @pytest.mark.needs("chat", "seed")
 def test_choices_differ_and_come_again(call: Caller, chat: dict[str, Any]) -> None:
     first, again = (call.create(**chat, n=3) for _ in range(2))

@@ -83,7 +83,6 @@ def test_a_contradiction_is_told_by_the_names_of_its_relations(call: Caller, cha
 
 
 @pytest.mark.needs("refusals", "record")
-@pytest.mark.real
 def test_a_limit_below_the_shortest_record_is_told(call: Caller, chat: dict[str, Any]) -> None:
     error = refusal(call, **chat | {"max_tokens": 2}, response_format=asked(STAY_SCHEMA))
     assert (error.code, error.param) == ("token_limit_too_small", "/max_tokens")

@@ -58,7 +58,6 @@ def test_no_answer_in_time(
 
 
 @pytest.mark.parametrize("kind", [SyncCaller, AsyncCaller])
-@pytest.mark.real
 def test_a_stream_that_is_closed_early(
     target: Target, chat: dict[str, Any], long_chat: dict[str, Any], kind: Any
 ) -> None:

@@ -10,7 +10,6 @@ from tests.conformance.openai_package.callers import Caller
 from tests.conformance.openai_package.records import Order
 
 
-@pytest.mark.real
 @pytest.mark.needs("logprobs", "chat", "seed")
 def test_a_chats_tokens(call: Caller, chat: dict[str, Any]) -> None:
     fields = chat | {"logprobs": True, "top_logprobs": 4}

@@ -24,7 +24,6 @@ def assert_agrees(stay: Stay) -> None:
     assert stay.leave - stay.arrive == stay.nights
 
 
-@pytest.mark.real
 def test_parse_gives_an_instance(call: Caller, record: dict[str, Any]) -> None:
     answer = call.parse(**record, response_format=Order)
     order = answer.choices[0].message.parsed

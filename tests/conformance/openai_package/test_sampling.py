@@ -12,7 +12,6 @@ from tests.conformance.openai_package.records import Order
 pytestmark = pytest.mark.needs("chat")
 
 
-@pytest.mark.real
 @pytest.mark.needs("penalties", "seed")
 def test_penalties_change_what_is_written(call: Caller, chat: dict[str, Any]) -> None:
     greedy = chat | {"temperature": 0, "max_tokens": 40}
