@@ -74,8 +74,8 @@ def run(folder: Path, target: Target, selected: tuple[str, ...]) -> int:
     """Run the tests in the environment against a server; returns pytest's exit code."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {f"{PREFIX}URL": target.url, f"{PREFIX}KEY": target.key or ""}
-    command = [python_of(folder), "-m", "pytest", "-q", "-p", "no:cacheprovider", SUITE, *selected]
-    return subprocess.run(command, cwd=ROOT, env=environment, timeout=_TESTS_S).returncode
+    pytest = [python_of(folder), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", f"{SUITE}/alone.ini"]
+    return subprocess.run([*pytest, SUITE, *selected], cwd=ROOT, env=environment, timeout=_TESTS_S).returncode
 
 
 def python_of(folder: Path) -> str:

@@ -31,7 +31,7 @@ from factorspec_server.engines.seam import Model
 
 _IDLE_CHECK_S = 1.0
 _LAST_STEP_S = 5.0
-_EVENTS_AT_ONCE = 32
+_EVENTS_AT_ONCE = 4  # asyncio complains at the fifth piece that is written to a client who left
 
 ResultT = TypeVar("ResultT")
 

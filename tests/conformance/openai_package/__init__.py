@@ -17,5 +17,6 @@ it, the test is skipped by name. The tests import ``openai``, ``pydantic`` and `
 and nothing of FactorSpec unless they have to start a server, so they run in an environment of no more than::
 
     pip install openai==2.6.1 pytest pytest-timeout
-    FACTORSPEC_CONFORMANCE_URL=... python -m pytest tests/conformance/openai_package
+    FACTORSPEC_CONFORMANCE_URL=... python -m pytest -c tests/conformance/openai_package/alone.ini \\
+        tests/conformance/openai_package
 """
