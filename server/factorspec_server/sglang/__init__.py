@@ -15,6 +15,10 @@ Installed beside SGLang (``pip install factorspec``), it is found through two en
 
 ``compat.py`` is the only file that knows versions and private places of SGLang.
 
+The speculative algorithm ``FACTORSPEC`` runs in the scheduler process, too::
+
+    algorithm.py   what SGLang asks of an algorithm       worker.py    a verify step, from chains to tokens
+
 The seam for speculative workers is ``session_grammar.SessionGrammar``: ``session_grammar_of(req.grammar)``
 is the grammar of a request that writes a record now; ``grammar.session`` is its session,
 ``grammar.plan(width)`` what to run next, ``grammar.end_id`` the token that follows a complete record.

@@ -6,10 +6,11 @@ draft model. The class says what holds here: no draft model, no keys and values 
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.speculation import most_inputs, refusals
+from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 
 NAME = "FACTORSPEC"
 
@@ -63,8 +64,9 @@ class Algorithm(compat.CustomSpecAlgo):
         """Set what the worker needs.
 
         Raises:
-            ValueError: a setting of the server cannot go with it.
+            ValueError: a setting of the server cannot go with it, or one of ours has a wrong value.
         """
+        Speculation.read(os.environ)
         found = refusals(server_args)
         if found:
             raise ValueError(f"--speculative-algorithm {NAME} cannot go with {'; '.join(found)}")

@@ -39,9 +39,21 @@ class Graphs:
         """True if a step has logits at one row of each request only."""
         return bool(self._uniform)
 
+    @property
+    def _has_ragged(self) -> bool:
+        return bool(self._model_runner.attn_backend.supports_ragged_verify_graph)
+
     def capture(self) -> None:
-        """Capture all shapes and measure what they cost; call it once SGLang has captured its own."""
-        if self._model_runner.decode_cuda_graph_runner is None or self._model_runner.device != "cuda":
+        """Capture all shapes and measure what they cost; call it once SGLang has captured its own.
+
+        Where SGLang captures none, attention is made for one input of each request: ragged steps are right
+        then, which say how many there are, and steps of width 1.
+        """
+        if self._model_runner.device != "cuda":
+            return
+        if self._model_runner.decode_cuda_graph_runner is None:
+            if not (self._settings.ragged is not False and self._has_ragged):
+                self.shapes = Shapes(widths=(1,), uniform=CostModel(((1, 1.0),)))
             return
         from factorspec_server.sglang import runners
 
@@ -51,7 +63,7 @@ class Graphs:
         uniform = [built.graphs for built in self._uniform.values()]
         tiers: tuple[int, ...] = ()
         cost = None
-        if self._settings.ragged is not False and mr.attn_backend.supports_ragged_verify_graph:
+        if self._settings.ragged is not False and self._has_ragged:
             self._ragged = runners.build(mr, algorithm, self._most, ragged=True)
             tiers = tuple(self._ragged.graphs.capture_num_tokens)
             cost = runners.costs([self._ragged.graphs])

@@ -81,6 +81,16 @@ def test_a_step_finds_its_graphs_in_place_and_prefills_the_model_s_own(built: li
     assert (runner.attn_backend, runner.decode_cuda_graph_runner) == (own, "own")
 
 
+@pytest.mark.parametrize(("ragged", "best"), [(True, Shape(9, 10)), (False, Shape(1))])
+def test_without_graphs_only_shapes_run_that_attention_is_right_for(ragged: bool, best: Shape) -> None:
+    runner = model_runner(ragged=ragged)
+    runner.decode_cuda_graph_runner = None
+    graphs = Graphs(runner, None, Speculation(), 64)
+    graphs.capture()
+    assert not graphs.one_row
+    assert graphs.shapes.best([9, 1]) == best
+
+
 def test_on_a_cpu_nothing_is_captured_and_any_size_runs(built: list[str]) -> None:
     runner = model_runner(device="cpu")
     graphs = Graphs(runner, None, Speculation(), 64)
