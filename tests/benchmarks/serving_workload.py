@@ -86,9 +86,12 @@ def _chat(trip: Record, other: Record) -> Record:
 
 
 def without_relations(value: JsonValue) -> JsonValue:
-    """A document without the vendor key, at any depth."""
+    """A document without the vendor key, at any depth.
+
+    Nor with formats: XGrammar's times of day have a time zone, those of Pydantic's records have none.
+    """
     if isinstance(value, dict):
-        return {key: without_relations(part) for key, part in value.items() if key != VENDOR}
+        return {key: without_relations(part) for key, part in value.items() if key not in (VENDOR, "format")}
     if isinstance(value, list):
         return [without_relations(part) for part in value]
     return value
