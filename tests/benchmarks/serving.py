@@ -87,7 +87,7 @@ def _engine(run: Run, name: str, folder: Path) -> tuple[dict[str, Any], list[dic
             ready_s = server.wait(run.url, min(_START_S, run.left_s - _LEAST_LEFT_S))
             if ready_s is None:
                 print(f"{name} ({prefill}): no answer after {time.monotonic() - began:.0f} s")
-                print(server.last_lines())
+                print(server.last_lines(60))
                 continue
             print(f"{name} ({prefill}): ready after {ready_s:.0f} s", flush=True)
             rows = asyncio.run(_cells(run, kind, server))
@@ -106,7 +106,7 @@ def _start(run: Run, name: str, kind: EngineKind, prefill: str, folder: Path) ->
     environment = {"PYTHONPATH": python_path(folder), **kind.environment}
     if options.cpu:
         environment |= {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}
-    log = options.json.with_name(f"{options.json.stem}.{name}.log")
+    log = options.json.with_name(f"{options.json.stem}.{name}.{prefill}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     return Server(flags, environment, log)
 

@@ -122,7 +122,7 @@ class Server:
 
     def last_lines(self, count: int = 25) -> str:
         """The end of its log."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
+        return "\n".join(line[:300] for line in self.log.read_text(errors="replace").splitlines()[-count:])
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ class Algorithm(compat.CustomSpecAlgo):
     """See above.
 
     Attributes:
-        width: inputs of each request in the graphs that are captured now; SGLang's own capture is for 1.
+        width: inputs of each request in the graphs that are captured now; of what SGLang makes for itself 1.
         ragged: graphs for ragged steps are captured now.
     """
 
@@ -83,6 +83,7 @@ def add_algorithm() -> None:
     """Register it, with what has to be changed in SGLang for it. Does nothing the second time."""
     if not _is_registered():
         registry, after = compat.HookRegistry, compat.HookType.AFTER
+        registry.register(compat.DECODE_GRAPHS, capture_none, compat.HookType.AROUND)
         registry.register(compat.LOGITS_METADATA, want_rows, after)
         registry.register(compat.EXTRA_POSITIONS, _more_positions, after)
         compat.SpeculativeAlgorithm.register(NAME, supports_overlap=True, spec_class=Algorithm)(_worker)
@@ -94,6 +95,16 @@ def _is_registered() -> bool:
     except ValueError:
         return False
     return True
+
+
+def capture_none(original: Any, *, model_runner: Any) -> Any:
+    """Around SGLang's capture of the model's own graphs: the worker captures what it runs (``graphs.py``).
+
+    The model's own would be wrong besides: its attention is made for the widest step, they for one input.
+    """
+    if model_runner.device == "cuda" and isinstance(model_runner.spec_algorithm, Algorithm):
+        return compat.DecodeGraphCapture(runner=None, graph_mem_usage=0)
+    return original(model_runner=model_runner)
 
 
 def want_rows(metadata: Any, _: type[Any], forward_batch: Any) -> Any:

@@ -32,7 +32,9 @@ _MODULES = {
     "ReasoningParser": "sglang.srt.parser.reasoning_parser",
     "BaseSpecWorker": "sglang.srt.speculative.base_spec_worker",
     "CaptureHiddenMode": "sglang.srt.model_executor.forward_batch_info",
+    "Backend": "sglang.srt.model_executor.cuda_graph_config",
     "CustomSpecAlgo": "sglang.srt.speculative.spec_registry",
+    "DecodeGraphCapture": "sglang.srt.model_executor.model_runner_components.cuda_graph_setup",
     "DecodeCudaGraphRunner": "sglang.srt.model_executor.runner.decode_cuda_graph_runner",
     "FINISH_ABORT": "sglang.srt.managers.schedule_batch",
     "ForwardMode": "sglang.srt.model_executor.forward_batch_info",
@@ -60,6 +62,8 @@ XGRAMMAR_MASK = "sglang.srt.constrained.xgrammar_backend.XGrammarGrammar.apply_v
 NATIVE_ATTENTION = "sglang.srt.layers.attention.torch_native_backend.TorchNativeAttnBackend.forward_extend"
 """Knows no verification of drafts."""
 
+DECODE_GRAPHS = "sglang.srt.model_executor.model_runner_components.cuda_graph_setup.capture_decode_graph"
+"""Captures the model's own graphs."""
 LOGITS_METADATA = "sglang.srt.layers.logits_processor.LogitsMetadata.from_forward_batch"
 """Tells the model's head at which rows to run."""
 EXTRA_POSITIONS = "sglang.srt.mem_cache.allocation_sizing.get_req_to_token_extra_context_len"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from factorspec_server.drafting import CostModel
+from factorspec_server.sglang import compat
 from factorspec_server.sglang.shapes import Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
@@ -51,7 +52,7 @@ class Graphs:
         """
         if self._model_runner.device != "cuda":
             return
-        if self._model_runner.decode_cuda_graph_runner is None:
+        if not _wants_graphs(self._model_runner.server_args):
             if not (self._settings.ragged is not False and self._has_ragged):
                 self.shapes = Shapes(widths=(1,), uniform=CostModel(((1, 1.0),)))
             return
@@ -70,7 +71,7 @@ class Graphs:
         self.shapes = Shapes(
             widths=tuple(widths),
             uniform=runners.costs(uniform),
-            batches=tuple(self._uniform[1].graphs.capture_bs),
+            batches=tuple(self._uniform[min(widths[1:], default=1)].graphs.capture_bs),
             most_inputs=runners.MOST_INPUTS,
             tiers=tiers,
             ragged=cost,
@@ -93,6 +94,11 @@ class Graphs:
             yield
         finally:
             mr.attn_backend, mr.decode_cuda_graph_runner = before
+
+
+def _wants_graphs(server_args: Any) -> bool:
+    config = server_args.cuda_graph_config
+    return config is not None and config.decode.backend != compat.Backend.DISABLED
 
 
 def _eager(most: int, *, ragged: bool) -> Shapes:

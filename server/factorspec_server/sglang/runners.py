@@ -35,6 +35,8 @@ TIERS = (
 )
 #: no graph of one width has more inputs than this: ragged steps and narrow ones are better there
 MOST_INPUTS = 4096
+#: numbers of requests that wide graphs are captured for
+_COARSE = frozenset((1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512))
 _TIMED = 3
 
 
@@ -167,9 +169,8 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
     before = {name: getattr(server_args, name) for name in names}
     workspace, shared = model_runner.init_new_workspace, model_runner.graph_shared_output
     sizes = server_args.cuda_graph_config.decode.bs
-    if not ragged:
-        fitting = [size for size in sizes if width == 1 or size * width <= MOST_INPUTS]
-        server_args.cuda_graph_config.decode.bs = fitting or sizes[:1]
+    if not ragged and width > 1:
+        server_args.cuda_graph_config.decode.bs = sizes_for(width, sizes)
     server_args.override("factorspec", **dict(zip(names, (width, max(1, width - 1)), strict=True)))
     model_runner.graph_shared_output = _NoSharedLogits(model_runner.device)
     algorithm.width, algorithm.ragged = width, ragged
@@ -183,6 +184,12 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
         model_runner.init_new_workspace = workspace
         server_args.cuda_graph_config.decode.bs = sizes
         server_args.override("factorspec", **before)
+
+
+def sizes_for(width: int, sizes: Sequence[int]) -> list[int]:
+    """The numbers of requests that graphs of a width beyond 1 are captured for: few, and none too large."""
+    fitting = [size for size in sizes if size * width <= MOST_INPUTS] or list(sizes[:1])
+    return [size for size in fitting if size in _COARSE or size == fitting[-1]]
 
 
 def costs(runners: Sequence[Any]) -> CostModel:

@@ -74,6 +74,12 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         """There is none."""
         return None
 
+    def init_attention_backends(self) -> None:
+        """SGLang calls it once the model's own attention is there; that one verifies a single input."""
+        for name in ("speculative_num_draft_tokens", "num_draft_tokens"):
+            if getattr(self._model_runner.attn_backend, name, None) is not None:
+                setattr(self._model_runner.attn_backend, name, 1)
+
     def init_cuda_graphs(self) -> None:
         """SGLang calls it once the model's own graphs are there."""
         self._graphs.capture()

@@ -42,12 +42,22 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     runners = ModuleType("runners")
     vars(runners).update(build=build, costs=lambda found: COST, MOST_INPUTS=256)
     monkeypatch.setitem(sys.modules, "factorspec_server.sglang.runners", runners)
+    config = ModuleType("config")
+    vars(config).update(Backend=SimpleNamespace(DISABLED="disabled"))
+    monkeypatch.setitem(sys.modules, "sglang.srt.model_executor.cuda_graph_config", config)
     return made
 
 
-def model_runner(*, ragged: bool = True, device: str = "cuda") -> Any:
+def model_runner(*, ragged: bool = True, device: str = "cuda", no_graphs: bool = False) -> Any:
     attention = SimpleNamespace(supports_ragged_verify_graph=ragged)
-    return SimpleNamespace(attn_backend=attention, decode_cuda_graph_runner="own", device=device)
+    backend = "disabled" if no_graphs else "full"
+    config = SimpleNamespace(decode=SimpleNamespace(backend=backend))
+    return SimpleNamespace(
+        attn_backend=attention,
+        decode_cuda_graph_runner="own",
+        device=device,
+        server_args=SimpleNamespace(cuda_graph_config=config),
+    )
 
 
 def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(built: list[str]) -> None:
@@ -82,11 +92,13 @@ def test_a_step_finds_its_graphs_in_place_and_prefills_the_model_s_own(built: li
 
 
 @pytest.mark.parametrize(("ragged", "best"), [(True, Shape(9, 10)), (False, Shape(1))])
-def test_without_graphs_only_shapes_run_that_attention_is_right_for(ragged: bool, best: Shape) -> None:
-    runner = model_runner(ragged=ragged)
-    runner.decode_cuda_graph_runner = None
+def test_without_graphs_only_shapes_run_that_attention_is_right_for(
+    built: list[str], ragged: bool, best: Shape
+) -> None:
+    runner = model_runner(ragged=ragged, no_graphs=True)
     graphs = Graphs(runner, None, Speculation(), 64)
     graphs.capture()
+    assert not built
     assert not graphs.one_row
     assert graphs.shapes.best([9, 1]) == best
 
