@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factorspec_sdk.explaining.differences import Change
 from factorspec_sdk.explaining.explanation import Explanation, explain
-from factorspec_sdk.explaining.nearest_record import Nearest, nearest
+from factorspec_sdk.explaining.nearest_record import Nearest, nearest, nearest_of
 from factorspec_sdk.explaining.ruled_out import WhyNot, why_not
 from factorspec_sdk.explaining.spec_report import SpecReport, report
 
@@ -16,6 +16,7 @@ __all__ = [
     "WhyNot",
     "explain",
     "nearest",
+    "nearest_of",
     "report",
     "why_not",
 ]

@@ -33,6 +33,15 @@ def changes_between(before: JsonValue, after: JsonValue) -> Iterator[Change]:
     yield from _changes("", before, after)
 
 
+def num_equal(before: JsonValue, after: JsonValue) -> int:
+    """Fields that are there in both, with equal values."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return sum(num_equal(before[name], after[name]) for name in before if name in after)
+    if isinstance(before, list) and isinstance(after, list):
+        return sum(map(num_equal, before, after))
+    return int(_same(before, after))
+
+
 def _changes(path: str, before: object, after: object) -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys([*before, *after]):
@@ -45,7 +54,9 @@ def _changes(path: str, before: object, after: object) -> Iterator[Change]:
             yield from _changes(f"{path}[{at}]", one, other)
     elif _is_whole(before) and (after is _GONE or after is None):
         yield from _changes(path, before, _empty(before))
-    elif _is_whole(after) and (before is _GONE or before is None):
+    elif _is_whole(after) and not _is_whole(before):
+        if before is not _GONE and before is not None:
+            yield Change(path, _text(before), None)
         yield from _changes(path, _empty(after), after)
     elif not _same(before, after):
         yield Change(path, _text(before), _text(after))

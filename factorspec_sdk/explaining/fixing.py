@@ -9,10 +9,11 @@ from factorspec_sdk.automata.logic import negation, occurs
 from factorspec_sdk.automata.nodes import Condition, NodeStore
 from factorspec_sdk.graph.compile import make_component
 from factorspec_sdk.graph.components import Component, OverBudget, TooWide
+from factorspec_sdk.graph.contracted import Contracted
 from factorspec_sdk.graph.factors import Factor, Group, Origin, connect
 from factorspec_sdk.graph.layers import Layers
 from factorspec_sdk.graph.objective import MAX_ENUMERATED
-from factorspec_sdk.graph.search import Search
+from factorspec_sdk.graph.search import TRIED_PER_STEP, Search
 from factorspec_sdk.graph.unroll import Unrolled
 from factorspec_sdk.relations.expressions import Const
 from factorspec_sdk.relations.intension import Intension
@@ -24,6 +25,13 @@ GIVEN = Origin(Intension(name="as given", expr=Const(const=True)), "", "")
 MAX_MASKED = 1 << 24
 
 
+def _work(component: Component, tried: int) -> int:
+    """Steps of a new component; a search counts in what was ``tried`` in its store before."""
+    if isinstance(component, Contracted):
+        return sum(_work(part, tried) for part in component.parts)
+    return component.steps - (tried if component.tier == "search" else 0)
+
+
 class Fixing:
     """Factors under fixed decisions, which are conditions like any other.
 
@@ -31,12 +39,16 @@ class Fixing:
         unrolled: the record.
         store: of the factors' conditions.
         step_budget: for one question on one component.
+
+    Attributes:
+        steps: work so far.
     """
 
     def __init__(self, unrolled: Unrolled, store: NodeStore, step_budget: int) -> None:
         self._unrolled = unrolled
         self._store = store
         self._step_budget = step_budget
+        self.steps = 0
 
     def with_controllers(self, decisions: Mapping[int, int]) -> dict[int, int] | None:
         """The decisions, and those that make their slots occur; None if they contradict each other."""
@@ -83,7 +95,7 @@ class Fixing:
         conditions += [Factor(condition, GIVEN) for condition in out]
         found = []
         for group in connect(conditions, self._unrolled):
-            component, satisfiable = self._component(group, whole)
+            component, satisfiable = self._counted(group, whole)
             if not satisfiable:
                 return None
             found.append(component)
@@ -97,6 +109,16 @@ class Fixing:
             value = self._store.slot(slot, domain, optional)
             return compare(self._store, "eq", value, self._store.known(domain.code(index)))
         return occurs(self._store, (slot, index))
+
+    def _counted(self, group: Group, whole: Mapping[int, int]) -> tuple[Component, bool]:
+        tried = self._store.num_tried // TRIED_PER_STEP
+        try:
+            found = self._component(group, whole)
+        except OverBudget:
+            self.steps += self._step_budget
+            raise
+        self.steps += _work(found[0], tried)
+        return found
 
     def _component(self, group: Group, whole: Mapping[int, int]) -> tuple[Component, bool]:
         try:

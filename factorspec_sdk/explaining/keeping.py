@@ -12,7 +12,7 @@ Instead: whatever is given up must hit every *core*, a set of fields that cannot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from factorspec_sdk.explaining.hitting import cheapest_hitting_set
@@ -20,6 +20,10 @@ from factorspec_sdk.explaining.quickxplain import minimal_subset
 
 #: questions to the constraint core for one group of fields
 MAX_QUESTIONS = 2_000
+
+
+class OutOfQuestions(Exception):
+    """No more may be asked of the constraint core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +40,14 @@ def most_kept(weights: Mapping[int, int], can_keep: Callable[[Sequence[int]], bo
     Args:
         weights: what giving up each slot costs, at least 1, in writing order.
         can_keep: whether a record keeps these slots; None where a budget ran out (then it counts as no, and
-            the answer is not proven). It must be true of the empty sequence.
+            the answer is not proven). It must be true of the empty sequence. May raise ``OutOfQuestions``:
+            then the heaviest slots that were found to be kept together are the answer, not proven.
     """
     search = _Keeping(weights, can_keep)
     try:
         return search.exact()
-    except _OutOfQuestions:
-        return search.greedy()
-
-
-class _OutOfQuestions(Exception):
-    pass
+    except OutOfQuestions:
+        return Kept(search.best, False)
 
 
 class _Keeping:
@@ -55,6 +56,7 @@ class _Keeping:
         self._can_keep = can_keep
         self._asked = 0
         self._sure = True
+        self.best: frozenset[int] = frozenset()
 
     def exact(self) -> Kept:
         cores: list[frozenset[int]] = []
@@ -70,15 +72,12 @@ class _Keeping:
     def _keeps(self, slots: Sequence[int]) -> bool:
         self._asked += 1
         if self._asked > MAX_QUESTIONS:
-            raise _OutOfQuestions
+            raise OutOfQuestions
         answer = self._can_keep(slots)
+        if answer and self._weight(slots) > self._weight(self.best):
+            self.best = frozenset(slots)
         self._sure = self._sure and answer is not None
         return bool(answer)
 
-    def greedy(self) -> Kept:
-        """One slot after the other, as long as all can be kept: maximal, not the most."""
-        kept: list[int] = []
-        for slot in self._weights:
-            if self._can_keep([*kept, slot]):
-                kept.append(slot)
-        return Kept(frozenset(kept), False)
+    def _weight(self, slots: Iterable[int]) -> int:
+        return sum(self._weights[slot] for slot in slots)

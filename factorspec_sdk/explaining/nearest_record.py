@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from factorspec_sdk.automata.nodes import NodeStore
 from factorspec_sdk.errors import JsonValue, TooLarge
-from factorspec_sdk.explaining.differences import Change, changes_between
+from factorspec_sdk.explaining.differences import Change, changes_between, num_equal
 from factorspec_sdk.explaining.fixing import Fixing
-from factorspec_sdk.explaining.keeping import Kept, most_kept
+from factorspec_sdk.explaining.keeping import Kept, OutOfQuestions, most_kept
 from factorspec_sdk.explaining.placing import Placed, place
 from factorspec_sdk.explaining.rewriting import written
 from factorspec_sdk.explaining.subject import RecordLike, SpecLike, record_of, spec_of
 from factorspec_sdk.explaining.weights import Keep, keeps_of
+from factorspec_sdk.fields.domains import BranchDomain
 from factorspec_sdk.fields.sets import IndexSet
 from factorspec_sdk.graph.compile import STEP_BUDGET, compile_spec
 from factorspec_sdk.graph.components import Component, OverBudget
@@ -22,6 +23,9 @@ from factorspec_sdk.graph.sources import bind_sources
 from factorspec_sdk.graph.unroll import unroll
 from factorspec_sdk.wire.spec import Spec
 
+#: work on the question what of one group of fields can be kept, in steps of the search; some seconds
+KEEPING_STEPS = 300_000
+
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
@@ -29,6 +33,7 @@ class Nearest:
 
     record: JSON, in writing order.
     changes: what differs, field by field.
+    kept: fields that stand as they were given.
     proven: no valid record changes fewer fields. False where a budget ran out, or where another branch of a
         union may be nearer (its fields are not counted one by one); the record is valid then too.
     """
@@ -36,6 +41,7 @@ class Nearest:
     record: dict[str, JsonValue]
     changes: tuple[Change, ...]
     proven: bool
+    kept: int
 
     def __str__(self) -> str:
         if not self.changes:
@@ -49,21 +55,35 @@ def nearest(subject: SpecLike, record: RecordLike, step_budget: int = STEP_BUDGE
     """The valid record with the fewest fields changed, added or removed.
 
     Free text stays as it is where its length and its source allow it. Among equally near records,
-    numbers move as little as they can in writing order.
+    numbers move as little as they can in writing order; of a value outside its domain, the one that it comes
+    closest to counts (``closest_value.py``).
 
     Args:
         subject: a spec, or a model (bound, if it has parameters).
         record: JSON or an instance, valid or not; parts that the schema has no place for are dropped.
-        step_budget: for each question to the constraint core (``keeping.MAX_QUESTIONS`` a component).
+        step_budget: for each question to the constraint core (``keeping.MAX_QUESTIONS`` a component, and
+            ``KEEPING_STEPS`` together).
 
     Raises:
         Unsatisfiable: no record exists.
         TooLarge: feasibility of the spec cannot be proved within the budget.
         RecordError: a new free part is needed that cannot be made up (its schema is not plain text).
     """
+    return nearest_of(subject, [record], step_budget)[1]
+
+
+def nearest_of(
+    subject: SpecLike, records: Sequence[RecordLike], step_budget: int = STEP_BUDGET
+) -> tuple[int, Nearest]:
+    """The place of the record that says most of the fields (the last of equals), and what is nearest to it.
+
+    Args and errors are those of ``nearest``; there is at least one record.
+    """
     spec = spec_of(subject)
     compile_spec(spec, step_budget)  # says why where no record exists
-    return _Repair(spec, step_budget).nearest(record_of(record))
+    repair, given = _Repair(spec, step_budget), [record_of(record) for record in records]
+    at = repair.fullest(given)
+    return at, repair.nearest(given[at])
 
 
 class _Repair:
@@ -73,6 +93,20 @@ class _Repair:
         factors = [*lower_relations(self._unrolled, self._store), *impossible]
         self._groups = connect(factors, self._unrolled)
         self._fixing = Fixing(self._unrolled, self._store, step_budget)
+
+    def fullest(self, records: Sequence[dict[str, JsonValue]]) -> int:
+        """The place of the record that says most."""
+        if len(records) == 1:
+            return 0
+
+        def worth(at: int) -> tuple[int, ...]:
+            given = place(self._unrolled.root, records[at], self._unrolled.holes)
+            slots = self._unrolled.slots
+            values = sum(not isinstance(slots[slot].domain, BranchDomain) for slot in given.decisions)
+            texts = sum(text is not None for text in given.texts.values())
+            return values + texts, len(given.nearby), -len(given.strays), at
+
+        return max(range(len(records)), key=worth)
 
     def nearest(self, record: dict[str, JsonValue]) -> Nearest:
         given = place(self._unrolled.root, record, self._unrolled.holes)
@@ -88,10 +122,15 @@ class _Repair:
             decisions |= self._completed(group, {slot: mine[slot] for slot in kept.slots}, given)
         self._free_slots(decisions, given)
         repaired = written(self._unrolled, decisions, given.texts)
-        return Nearest(repaired, tuple(changes_between(record, repaired)), proven)
+        changes = tuple(changes_between(record, repaired))
+        return Nearest(repaired, changes, proven, num_equal(record, repaired))
 
     def _kept(self, group: Group, keeps: Mapping[int, Keep]) -> Kept:
+        limit = self._fixing.steps + KEEPING_STEPS
+
         def can_keep(slots: Sequence[int]) -> bool | None:
+            if self._fixing.steps > limit:
+                raise OutOfQuestions
             fixed, never = _split({slot: keeps[slot] for slot in slots})
             return self._fixing.is_satisfiable(group.factors, fixed, never)
 
@@ -111,7 +150,7 @@ class _Repair:
         layer, state = 0, component.start
         while layer < len(component.slots):
             slot = component.slots[layer]
-            wanted = given.decisions.get(slot, given.lengths.get(slot))
+            wanted = given.decisions.get(slot, given.nearby.get(slot))
             index = near(component.values(layer, state), wanted)
             yield slot, index
             layer, state = component.step(layer, state, index)
@@ -119,7 +158,7 @@ class _Repair:
     def _free_slots(self, decisions: dict[int, int], given: Placed) -> None:
         """Slots that no relation reads: as given where that is in the domain, else the first value."""
         for slot in self._unrolled.slots:
-            wanted = given.decisions.get(slot.id, given.lengths.get(slot.id, 0))
+            wanted = given.decisions.get(slot.id, given.nearby.get(slot.id, 0))
             decisions.setdefault(slot.id, wanted)
 
 

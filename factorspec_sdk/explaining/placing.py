@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import JsonValue, Problem, shown
+from factorspec_sdk.explaining.closest_value import closest_index
 from factorspec_sdk.fields.domains import Domain
 from factorspec_sdk.fields.paths import below
 from factorspec_sdk.graph.program import HoleSpec
@@ -28,13 +29,14 @@ class Placed:
 
     decisions: value index by slot, for slots that the record decides within their domains.
     texts: what stands in the free parts, by hole.
-    lengths: for texts that are too short or too long, the index of the nearest length, by slot.
+    nearby: for values outside their domains, the index of the one that is meant, or nearest, by slot; for
+        texts that are too short or too long, that of the nearest length.
     strays: values that the schema has no place for, and required ones that are missing.
     """
 
     decisions: dict[int, int] = field(default_factory=dict)
     texts: dict[int, JsonValue] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)
+    nearby: dict[int, int] = field(default_factory=dict)
     strays: list[Problem] = field(default_factory=list)
 
     @property
@@ -107,13 +109,16 @@ class _Walk:
         best, end = walks[index].placed, part.ends[index]
         self.placed.decisions |= {part.slot: index, **best.decisions, **({} if end is None else {end: 0})}
         self.placed.texts |= best.texts
-        self.placed.lengths |= best.lengths
+        self.placed.nearby |= best.nearby
         self.placed.strays += best.strays
 
     def _leaf(self, part: LeafPart, value: JsonValue) -> None:
         index = part.domain.index(value)
         if index is None:
             self._stray(part.path, f"not one of {listed(part.domain)}", value)
+            closest = closest_index(part.domain, value)
+            if closest is not None:
+                self.placed.nearby[part.slot] = closest
         else:
             self.placed.decisions[part.slot] = index
 
@@ -133,7 +138,7 @@ class _Walk:
             return
         if part.length is not None:
             long = isinstance(value, str) and len(value) > hole.min_length
-            self.placed.lengths[part.length.slot] = len(part.length.domain) - 1 if long else 0
+            self.placed.nearby[part.length.slot] = len(part.length.domain) - 1 if long else 0
 
     def _list(self, part: ListPart, value: JsonValue) -> None:
         if not isinstance(value, list):

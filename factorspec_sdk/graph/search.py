@@ -27,7 +27,7 @@ from factorspec_sdk.graph.runs import Runs
 #: states that may be remembered before the memory is dropped and built anew
 MAX_REMEMBERED = 400_000
 #: values tried for a mask that cost as much as one step
-_TRIED_PER_STEP = 2
+TRIED_PER_STEP = 2
 
 
 class Search:
@@ -57,7 +57,7 @@ class Search:
     @property
     def steps(self) -> int:
         """Work so far: steps, and values that masks tried one by one."""
-        return self._steps + self.layers.store.num_tried // _TRIED_PER_STEP
+        return self._steps + self.layers.store.num_tried // TRIED_PER_STEP
 
     def is_satisfiable(self) -> bool:
         """True if the component has a solution.
