@@ -81,8 +81,8 @@ def _problems(options: Options) -> Iterator[Problem]:
         if not _is_number_for(name, value):
             yield Problem(name, f"must be {allowed}", shown(value))
     prompting = options.prompting
-    if prompting not in ("auto", "rules", "none") and not callable(prompting):
-        message = "must be one of 'auto', 'rules', 'none', or a function of the spec"
+    if prompting not in ("auto", "rules", "form", "none") and not callable(prompting):
+        message = "must be one of 'auto', 'rules', 'form', 'none', or a function of the spec"
         yield Problem("prompting", message, shown(prompting))
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
+from factorspec_sdk.client.prompt_form import form_of
 from factorspec_sdk.client.transport import JsonObject
 from factorspec_sdk.errors import JsonValue, Problem
 from factorspec_sdk.relations import Relation
@@ -15,9 +16,11 @@ from factorspec_sdk.relations.wording import expression_text
 from factorspec_sdk.wire import Spec
 from factorspec_sdk.wire.schema import ObjectNode, SchemaNode, children
 
-#: ``auto``: in words where the server may not enforce them; ``rules``: always; ``none``: never; or one's own
-Prompting = Literal["auto", "rules", "none"] | Callable[[Spec], str]
+#: ``auto``: rules where the server may not enforce them; ``rules``: always; ``form``: a record's form alone;
+#: ``none``: nothing; or words of one's own
+Prompting = Literal["auto", "rules", "form", "none"] | Callable[[Spec], str]
 
+_ANSWER = "Answer with one JSON object and nothing else"
 _VENDOR = "x-factorspec"
 #: names inside these are of properties, not of keywords
 _NAMED = ("properties", "$defs", "definitions")
@@ -27,22 +30,42 @@ _MAX_ROWS = 200
 def with_rules(
     turns: Sequence[JsonObject], spec: Spec, prompting: Prompting, *, in_words: bool
 ) -> list[JsonObject]:
-    """The conversation with the rules in its system message, which is added where there is none.
+    """The conversation with the rules in its system message, and the record's form at its end.
+
+    Small models write prose after any number of rules, and JSON where the last thing that they read is its
+    form.
 
     Args:
         turns: the conversation.
         spec: whose rules.
-        prompting: what the caller wants.
+        prompting: what the caller wants; own words go into the system message, without a form.
         in_words: what ``auto`` means.
     """
     if prompting == "none" or (prompting == "auto" and not in_words):
         return list(turns)
-    rules = prompting(spec) if callable(prompting) else rules_of(spec)
+    if callable(prompting):
+        return _with_system(turns, prompting(spec))
+    asked = _with_form(turns, form_of(spec))
+    return asked if prompting == "form" else _with_system(asked, rules_of(spec))
+
+
+def _with_system(turns: Sequence[JsonObject], words: str) -> list[JsonObject]:
+    """Words at the end of the system message, which is added where there is none."""
     first = turns[0] if turns else {}
     said = first.get("content")
     if first.get("role") == "system" and isinstance(said, str):
-        return [{**first, "content": f"{said}\n\n{rules}"}, *turns[1:]]
-    return [{"role": "system", "content": rules}, *turns]
+        return [{**first, "content": f"{said}\n\n{words}"}, *turns[1:]]
+    return [{"role": "system", "content": words}, *turns]
+
+
+def _with_form(turns: Sequence[JsonObject], form: str) -> list[JsonObject]:
+    """The form at the end of the last message, where the user has it."""
+    words = f"{_ANSWER} in this form, with the right values:\n{form}"
+    last = turns[-1] if turns else {}
+    said = last.get("content")
+    if last.get("role") == "user" and isinstance(said, str):
+        return [*turns[:-1], {**last, "content": f"{said}\n\n{words}"}]
+    return [*turns, {"role": "user", "content": words}]
 
 
 def rules_of(spec: Spec) -> str:
@@ -57,7 +80,7 @@ def correction_of(problems: Sequence[Problem]) -> str:
 
 
 def _lines(spec: Spec) -> Iterator[str]:
-    yield "Answer with one JSON object and nothing else. It has to fit this JSON Schema:"
+    yield f"{_ANSWER}. It has to fit this JSON Schema:"
     yield json.dumps(plain_schema(spec.document), ensure_ascii=False)
     yield from relations_in_words(spec)
 

@@ -51,7 +51,7 @@ def read_record(record: type[T], spec: Spec, answer: str) -> Reading[T]:
 
     Where no object in the text is valid, the reading tells what is wrong with the last one.
     """
-    found = list(_objects(answer))
+    found = list(json_objects(answer))
     readings = (_checked(record, spec, text, data) for text, data in reversed(found))
     last: Reading[T] | None = None
     for reading in readings:
@@ -61,7 +61,7 @@ def read_record(record: type[T], spec: Spec, answer: str) -> Reading[T]:
     return last or Reading(None, "", None, (_no_object(answer),))
 
 
-def _objects(answer: str) -> Iterator[tuple[str, dict[str, object]]]:
+def json_objects(answer: str) -> Iterator[tuple[str, dict[str, object]]]:
     """JSON objects in a text, outermost ones alone. O(length): the search goes on where reading failed."""
     decoder = json.JSONDecoder(parse_constant=_no_number)
     at = answer.find("{")

@@ -136,7 +136,7 @@ def _checked(exchange: Exchange[T], log: _Log, answer: Answer, route: Fallback) 
         text, reading = _read(exchange, answer)
         log.add(answer, reading.problems)
         if route == "repair":
-            reading = repaired(exchange.record, exchange.spec, reading)
+            reading = repaired(exchange.record, exchange.spec, reading, text)
         if reading.value is not None:
             return _result(exchange, log, reading, reading.value, route, answer.body)
         if len(log.attempts) >= exchange.options.max_answers:

@@ -57,7 +57,9 @@ def test_retry_asks_in_words_and_for_nothing_that_a_server_may_not_know() -> Non
     ask(canned, "retry", max_tokens=99)
     assert set(canned.bodies[0]) == {"model", "messages", "temperature", "top_p", "max_tokens"}
     system, user = canned.said(0)
-    assert user == {"role": "user", "content": "A stay, please."}
+    assert user["role"] == "user" and user["content"].startswith("A stay, please.\n\nAnswer with one JSON")
+    form = json.loads(user["content"].splitlines()[-1])
+    assert form == {"cities": ["Oslo", "Rome"], "first": 1, "last": 1, "note": "…"}
     for said in ("each once", "a stay does not end before it begins", '"maximum": 30', "Köln"):
         assert said in system["content"]
 
