@@ -329,6 +329,14 @@ class Incomplete(EngineError):
 
 
 class ConnectionLost(EngineError):
-    """The transport failed."""
+    """The transport failed.
+
+    Attributes:
+        timed_out: no answer came in time; the server may still be at work on it.
+    """
 
     code = "connection_lost"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), *, timed_out: bool = False) -> None:
+        self.timed_out = timed_out
+        super().__init__(message, problems)

@@ -13,12 +13,13 @@ from factorspec_sdk.client.asking import ask_async
 from factorspec_sdk.client.client import ATTEMPTS, DEFAULT_BASE_URL, TIMEOUT_S
 from factorspec_sdk.client.exchange import Exchange, Message, Options, Wishes
 from factorspec_sdk.client.many import CONCURRENCY, Failure, Prompt, Run, exchanges_of, run_many_async
+from factorspec_sdk.client.patience import PATIENCE_S
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.streaming import AsyncRecordStream
 from factorspec_sdk.client.tool_calls import ToolAnswer, ToolExchange, ToolMessage, ToolWishes
-from factorspec_sdk.client.transport import AsyncTransport
+from factorspec_sdk.client.transport import AsyncTransport, JsonObject
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -55,12 +56,13 @@ class AsyncClient:
         concurrency: int = CONCURRENCY,
         resume: str | PathLike[str] | None = None,
         progress: bool = False,
+        patience_s: float = PATIENCE_S,
         **wishes: Unpack[Wishes],
     ) -> list[Result[T] | Failure]:
         """As ``Client.generate_many``. Cancelling drops requests under way; the file keeps what is done."""
-        run = Run(concurrency=concurrency, resume=resume, progress=progress)
+        run = Run(concurrency=concurrency, resume=resume, progress=progress, patience_s=patience_s)
         exchanges = exchanges_of(record, prompts, Options(model=await self._name(), **wishes))
-        return await run_many_async(exchanges, run, self._result)
+        return await run_many_async(exchanges, run, self._send)
 
     async def stream(
         self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
@@ -92,9 +94,10 @@ class AsyncClient:
         return plan_of(Exchange.of(record, messages, Options(model=self._model or "", **wishes)))
 
     async def _result(self, exchange: Exchange[T]) -> Result[T]:
-        return await ask_async(
-            steps_of(exchange), lambda body: self._transport.complete(body, timeout_s=self._timeout_s)
-        )
+        return await ask_async(steps_of(exchange), self._send)
+
+    async def _send(self, body: JsonObject) -> JsonObject:
+        return await self._transport.complete(body, timeout_s=self._timeout_s)
 
     async def _name(self) -> str:
         if self._model is None:

@@ -21,13 +21,14 @@ from factorspec_sdk.client.many import (
     run_many,
 )
 from factorspec_sdk.client.option_values import Drafting, Fallback, OnBudget, Strategy
+from factorspec_sdk.client.patience import PATIENCE_S
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.prompting import Prompting
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.client.streaming import RecordStream
 from factorspec_sdk.client.tool_calls import ToolAnswer, ToolExchange, ToolMessage, ToolWishes
-from factorspec_sdk.client.transport import Transport
+from factorspec_sdk.client.transport import JsonObject, Transport
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -134,16 +135,20 @@ class Client:
                   again with the broken relations and their values. A valid answer is taken, whatever stands
                   around it.
                 - ``repair``: as ``retry``, but of the answer the fewest fields are changed so that every
-                  relation holds; ``changes`` of the result says which.
+                  relation holds; ``changes`` of the result says which. Broken JSON, partial records and
+                  answers that were cut off are read as far as they go, and completed. An answer of which not
+                  one field can be kept counts as none: no record is made up.
                 - ``determined``: no model is asked; the spec has to leave nothing open.
                 - ``auto``: ``constrained``. A server that does not say that it enforces the spec is an error,
                   unless ``fallback`` names what to do with its answer.
             fallback: ``retry`` or ``repair`` for ``auto``.
             max_answers: most answers that ``retry`` and ``repair`` ask for.
             skip_model: ``auto`` may fill a record without asking a model where its spec leaves nothing open.
-            prompting: ``rules`` puts the schema and the relations in words into the system message, ``none``
-                nothing, ``auto`` the rules where the server may not enforce them (``retry``, ``repair``, a
-                ``fallback``). A function of the spec gives a text of its own.
+            prompting: ``rules`` puts the schema and the relations in words into the system message, and a
+                record's form (an object with values of the right kind) at the end of the conversation;
+                ``form`` that form alone, which is far shorter; ``none`` nothing; ``auto`` the rules where
+                the server may not enforce them (``retry``, ``repair``, a ``fallback``). A function of the
+                spec gives a text of its own for the system message.
 
         Raises:
             DeclarationError: the model cannot be sent, or an option has a value that it cannot have.
@@ -182,6 +187,7 @@ class Client:
         concurrency: int = CONCURRENCY,
         resume: str | PathLike[str] | None = None,
         progress: bool = False,
+        patience_s: float = PATIENCE_S,
         **wishes: Unpack[Wishes],
     ) -> list[Result[T] | Failure]:
         """Valid records, one a prompt, in the order of the prompts; a ``Failure`` where there is none.
@@ -191,9 +197,13 @@ class Client:
             prompts: conversations, or texts of the user.
             concurrency: most requests at a time.
             resume: a JSON-lines file. Each result is added to it at once; requests whose results it holds
-                already (same prompt, spec, options and place) are not sent again. One run at a time may use
-                it.
+                already are not sent again. A file that holds another run's records (another spec, prompt or
+                option at the same place, limits aside) is refused; prompts may be added at the end. One run
+                at a time may use it.
             progress: show a progress bar.
+            patience_s: longest time in seconds to go on while nothing comes through: connections are refused
+                or break, or the server has no room. Requests are sent again until then, so that a server may
+                be restarted meanwhile. One that has not answered at all yet is given 10 seconds.
             wishes: as for ``generate``. A ``seed`` counts up from prompt to prompt.
 
         An interrupt (Ctrl-C) sends nothing more, waits for the requests under way, keeps them in the file,
@@ -201,12 +211,13 @@ class Client:
 
         Raises:
             DeclarationError: a model cannot be sent; nothing was.
-            DocumentError: ``resume`` is no file of results.
+            DocumentError: ``resume`` is no file of results, or of another run's.
+            EngineError: a result cannot be written to it, as on a full disk.
             MissingExtra: a progress bar is asked for, and ``rich`` is not installed.
         """
-        run = Run(concurrency=concurrency, resume=resume, progress=progress)
+        run = Run(concurrency=concurrency, resume=resume, progress=progress, patience_s=patience_s)
         exchanges = exchanges_of(record, prompts, Options(model=self.model, **wishes))
-        return run_many(exchanges, run, self._result)
+        return run_many(exchanges, run, self._send)
 
     def stream(
         self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
@@ -271,7 +282,10 @@ class Client:
         return plan_of(Exchange.of(record, messages, Options(model=self._model or "", **wishes)))
 
     def _result(self, exchange: Exchange[T]) -> Result[T]:
-        return ask(steps_of(exchange), lambda body: self._transport.complete(body, timeout_s=self._timeout_s))
+        return ask(steps_of(exchange), self._send)
+
+    def _send(self, body: JsonObject) -> JsonObject:
+        return self._transport.complete(body, timeout_s=self._timeout_s)
 
     @property
     def model(self) -> str:

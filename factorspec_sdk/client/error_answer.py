@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from factorspec_sdk import errors
 from factorspec_sdk.errors import (
     BudgetSpent,
+    ConnectionLost,
     DocumentError,
     EngineError,
     FactorspecError,
     Incomplete,
+    Overloaded,
     Problem,
     TokenLimitTooSmall,
     Unsatisfiable,
@@ -20,7 +22,8 @@ from factorspec_sdk.errors import (
 def error_from_body(body: object, *, status: int) -> FactorspecError:
     """The exception that an error answer stands for.
 
-    Codes that this version does not know become ``DocumentError`` (4xx) or ``EngineError``.
+    Codes that this version does not know are told by their status: ``DocumentError`` (4xx), ``Overloaded``
+    (429, 503), ``ConnectionLost`` (a gateway's), else ``EngineError``.
 
     Args:
         body: the answer's ``error`` object, or whatever came in its place.
@@ -33,9 +36,20 @@ def error_from_body(body: object, *, status: int) -> FactorspecError:
     kind = _by_code().get(code) if isinstance(code, str) else None
     problems = tuple(_problems(found.get("problems")))
     if kind is None:
-        fallback = DocumentError if status in (400, 404, 413, 415, 422) else EngineError
-        return fallback(text if not code else f"{text} ({code})", problems)
+        return _by_status(status, text if not code else f"{text} ({code})", problems)
     return _made(kind, _without_problems(text, problems), problems, found)
+
+
+def _by_status(status: int, text: str, problems: tuple[Problem, ...]) -> FactorspecError:
+    match status:
+        case 400 | 404 | 413 | 415 | 422:
+            return DocumentError(text, problems)
+        case 429 | 503:
+            return Overloaded(text, problems)
+        case 502 | 504:
+            return ConnectionLost(text, problems, timed_out=status == 504)
+        case _:
+            return EngineError(text, problems)
 
 
 def _by_code() -> dict[str, type[FactorspecError]]:

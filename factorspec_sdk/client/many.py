@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,10 +14,20 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
+from factorspec_sdk.client.asking import ask, ask_async
 from factorspec_sdk.client.exchange import Exchange, Message, Options
-from factorspec_sdk.client.kept import KeptResults, key_of
+from factorspec_sdk.client.kept import KeptResults
+from factorspec_sdk.client.patience import (
+    PATIENCE_S,
+    AsyncSend,
+    Patience,
+    Send,
+    patiently,
+    patiently_async,
+)
 from factorspec_sdk.client.progress import OnEnd, progress_bar
 from factorspec_sdk.client.result import Result
+from factorspec_sdk.client.strategies import steps_of
 from factorspec_sdk.errors import Attempt, DeclarationError, FactorspecError, Problem, shown
 from factorspec_sdk.records import spec as spec_of
 from factorspec_sdk.wire import Spec
@@ -54,16 +64,24 @@ class Run:
         concurrency: most requests at a time.
         resume: file that keeps results, and holds those of earlier runs; None keeps none.
         progress: show a progress bar.
+        patience_s: longest time in which nothing comes through before requests fail, in seconds.
     """
 
     concurrency: int = CONCURRENCY
     resume: str | PathLike[str] | None = None
     progress: bool = False
+    patience_s: float = PATIENCE_S
 
     def __post_init__(self) -> None:
+        problems = []
         if self.concurrency < 1:
-            problem = Problem("concurrency", "must be at least 1", shown(self.concurrency))
-            raise DeclarationError("nothing can be asked for", [problem])
+            problems.append(Problem("concurrency", "must be at least 1", shown(self.concurrency)))
+        if not self.patience_s >= 0:
+            problems.append(
+                Problem("patience_s", "must be a number of seconds from 0 on", shown(self.patience_s))
+            )
+        if problems:
+            raise DeclarationError("nothing can be asked for", problems)
 
 
 def exchanges_of(
@@ -97,13 +115,9 @@ class _Batch(Generic[T]):
     def __init__(self, exchanges: Sequence[Exchange[T]], kept: KeptResults | None) -> None:
         self.exchanges = exchanges
         self._kept = kept
-        self._keys = [key_of(exchange) if kept else "" for exchange in exchanges]
-        found = [
-            kept.find(key, at, exchange) if kept else None
-            for at, (key, exchange) in enumerate(zip(self._keys, exchanges, strict=True))
-        ]
-        self.results: list[Result[T] | Failure | None] = [*found]
-        self.left = [at for at, result in enumerate(found) if result is None]
+        self.results: list[Result[T] | Failure | None]
+        self.results = [None] * len(exchanges) if kept is None else [*kept.found(exchanges)]
+        self.left = [at for at, result in enumerate(self.results) if result is None]
 
     def end(self, index: int, outcome: Result[T] | FactorspecError) -> bool:
         """Take what came of one request, and say whether it failed."""
@@ -111,7 +125,7 @@ class _Batch(Generic[T]):
             self.results[index] = Failure(index, outcome)
             return True
         if self._kept is not None:
-            self._kept.add(self._keys[index], index, outcome)
+            self._kept.add(index, self.exchanges[index], outcome)
         self.results[index] = outcome
         return False
 
@@ -130,15 +144,14 @@ def _batch(exchanges: Sequence[Exchange[T]], run: Run) -> Iterator[tuple[_Batch[
             yield batch, tell
 
 
-def run_many(
-    exchanges: Sequence[Exchange[T]], run: Run, make: Callable[[Exchange[T]], Result[T]]
-) -> list[Result[T] | Failure]:
+def run_many(exchanges: Sequence[Exchange[T]], run: Run, send: Send) -> list[Result[T] | Failure]:
     """Results and failures in order.
 
     An interrupt (Ctrl-C) asks for nothing more; requests under way are finished and kept, then it is raised.
     """
     with _batch(exchanges, run) as (batch, tell):
         left, stopped = iter(batch.left), Event()
+        send_again = patiently(send, Patience(run.patience_s), stopped)
 
         def work() -> None:
             # the iterator of a list is safe to share: taking the next is one operation
@@ -147,7 +160,7 @@ def run_many(
                     return
                 outcome: Result[T] | FactorspecError
                 try:
-                    outcome = make(batch.exchanges[index])
+                    outcome = ask(steps_of(batch.exchanges[index]), send_again)
                 except FactorspecError as error:
                     outcome = error
                 tell(batch.end(index, outcome))
@@ -167,17 +180,18 @@ def _raise_first(done: set[Future[None]]) -> None:
 
 
 async def run_many_async(
-    exchanges: Sequence[Exchange[T]], run: Run, make: Callable[[Exchange[T]], Awaitable[Result[T]]]
+    exchanges: Sequence[Exchange[T]], run: Run, send: AsyncSend
 ) -> list[Result[T] | Failure]:
     """``run_many`` for asyncio. Cancelling drops the requests under way; what is done is kept."""
     with _batch(exchanges, run) as (batch, tell):
         left = iter(batch.left)
+        send_again = patiently_async(send, Patience(run.patience_s))
 
         async def work() -> None:
             for index in left:
                 outcome: Result[T] | FactorspecError
                 try:
-                    outcome = await make(batch.exchanges[index])
+                    outcome = await ask_async(steps_of(batch.exchanges[index]), send_again)
                 except FactorspecError as error:
                     outcome = error
                 tell(batch.end(index, outcome))

@@ -201,10 +201,11 @@ def _translated(error: Exception, base_url: str) -> FactorspecError:
     import httpx
     import openai
 
+    if isinstance(error, httpx.TimeoutException | openai.APITimeoutError):
+        message = f"no answer from {base_url} in time; raise timeout_s or ask for less"
+        return ConnectionLost(message, timed_out=True)
     if isinstance(error, httpx.HTTPError):
         return ConnectionLost(f"the connection to {base_url} broke: {str(error) or type(error).__name__}")
-    if isinstance(error, openai.APITimeoutError):
-        return ConnectionLost(f"no answer from {base_url} in time; raise timeout_s or ask for less")
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error
         return ConnectionLost(f"no connection to {base_url}: {cause}; is the server running there?")

@@ -336,3 +336,8 @@ def test_errors_come_back_as_they_were(error: errors.FactorspecError) -> None:
 def test_strange_bodies_are_errors_all_the_same(body: object) -> None:
     assert type(error_from_body(body, status=400)) is errors.DocumentError
     assert type(error_from_body(body, status=500)) is errors.EngineError
+    for status in (429, 503):
+        assert type(error_from_body(body, status=status)) is errors.Overloaded
+    for status, timed_out in ((502, False), (504, True)):
+        lost = error_from_body(None, status=status)
+        assert isinstance(lost, errors.ConnectionLost) and lost.timed_out is timed_out

@@ -13,9 +13,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from factorspec_sdk.errors import Incomplete, JsonValue, ModelNotFound
+from factorspec_sdk.errors import JsonValue, ModelNotFound
 from factorspec_server.drafting import Certain, DraftingPolicy
-from factorspec_server.engines import Completion, ContextTooLong, Request, Sampling, seed_of_choice
+from factorspec_server.engines import (
+    Completion,
+    ContextTooLong,
+    EngineClosed,
+    Request,
+    Sampling,
+    seed_of_choice,
+)
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.answer_maker import AnswerMaker, AnySession, Enforced
@@ -172,7 +179,7 @@ class ChatService:
         if completion.error is not None:
             raise completion.error
         if completion.finish_reason == "cancelled":
-            raise Incomplete("the server stopped before the answer was complete; send it again", partial=text)
+            raise EngineClosed("the server stopped before the answer was complete; send it again")
         return text
 
     def answer(self, job: ChatJob, completions: Sequence[Completion]) -> dict[str, JsonValue]:
