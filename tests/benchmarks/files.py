@@ -11,10 +11,16 @@ from tests.tokenizers.sources import folder
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """The options for a tokenizer (Qwen3's as fetched), NATURAL PLAN and ``bfcl-eval``."""
-    shared = os.environ.get("FACTORSPEC_SHARED")
     parser.add_argument(
         "--tokenizer", type=Path, default=folder() / "qwen3" / "tokenizer.json", metavar="FILE"
     )
+    add_data(parser)
+    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The option for NATURAL PLAN."""
+    shared = os.environ.get("FACTORSPEC_SHARED")
     parser.add_argument(
         "--data",
         type=Path,
@@ -22,7 +28,6 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder with trip.jsonl, meeting.jsonl, calendar.jsonl",
     )
-    parser.add_argument("--bfcl", type=Path, metavar="DIR", help="data folder of bfcl-eval, if not installed")
 
 
 def write_report(path: Path, report: Mapping[str, object]) -> None:

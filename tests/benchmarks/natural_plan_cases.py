@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import BaseModel
+
 import factorspec_sdk as fs
 from examples.meeting_planner import appointment, models
 from examples.meeting_planner.natural_plan import read_record as read_meeting
@@ -43,11 +45,12 @@ class Judgement:
 class Case:
     """One problem.
 
-    document: as it reaches a server. judge: of an answer's text. unique: there is one right answer.
-    token_limit: for a real model.
+    record: the bound model. document: as it reaches a server. judge: of an answer's text.
+    unique: there is one right answer. token_limit: for a real model.
     """
 
     identifier: str
+    record: type[BaseModel]
     document: dict[str, JsonValue]
     messages: list[dict[str, str]]
     judge: Callable[[Record], Judgement]
@@ -84,9 +87,11 @@ class Task:
 def _trip(raw: Record, variant: str, folder: Path) -> Case:
     kind: Variant = next(known for known in get_args(Variant) if known == variant)
     problem = read_trip(raw["id"], raw)
+    record = itinerary(problem, kind)
     return Case(
         identifier=raw["id"],
-        document=fs.document(itinerary(problem, kind)),
+        record=record,
+        document=fs.document(record),
         messages=messages(problem, kind),
         judge=partial(_judge_trip, raw, kind, official_check(folder) if kind == "strict" else None),
         unique=raw["num_valid"] == 1,
@@ -106,9 +111,11 @@ def _judge_trip(raw: Record, variant: Variant, official: Any, record: Record) ->
 def _meeting(raw: Record, variant: str, folder: Path) -> Case:
     day = read_meeting(raw["id"], raw)
     assert isinstance(day, Day)
+    record = models.schedule(day, most=variant == "optimal")
     return Case(
         identifier=raw["id"],
-        document=fs.document(models.schedule(day, most=variant == "optimal")),
+        record=record,
+        document=fs.document(record),
         messages=models.messages(day),
         judge=partial(_judge_meeting, raw, official_check(folder, "meeting")),
         unique=False,
@@ -128,10 +135,11 @@ def _judge_meeting(raw: Record, official: Any, record: Record) -> Judgement:
 def _calendar(raw: Record, variant: str, folder: Path) -> Case:
     calendars = read_meeting(raw["id"], raw)
     assert isinstance(calendars, Calendars)
-    earliest = variant == "optimal" or calendars.earliest
+    record = appointment.appointment(calendars, earliest=variant == "optimal" or calendars.earliest)
     return Case(
         identifier=raw["id"],
-        document=fs.document(appointment.appointment(calendars, earliest=earliest)),
+        record=record,
+        document=fs.document(record),
         messages=appointment.messages(calendars),
         judge=partial(_judge_calendar, raw, official_check(folder, "calendar")),
         unique=raw["num_valid"] == 1,
