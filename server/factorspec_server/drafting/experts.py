@@ -30,10 +30,12 @@ def opinions(branches: Sequence[str], words: PromptWords) -> Opinions:
     """What each expert thinks of the allowed tokens, ascending.
 
     Args:
-        branches: for each token, two at least, its text, with what is certain behind it where that is known.
+        branches: for each token its text, with what is certain behind it where that is known.
         words: of the prompt.
     """
     count = len(branches)
+    if count == 1:  # guesses may lead to where one token alone is allowed
+        return ([1.0],) * (len(_SHARES_OF_LOWEST) + 2)
     lowest = [[share, *[(1.0 - share) / (count - 1)] * (count - 1)] for share in _SHARES_OF_LOWEST]
     return [1.0 / count] * count, *lowest, _supported(branches, words)
 

@@ -59,6 +59,10 @@ def test_opinions_are_distributions() -> None:
     assert prompt[1] == max(prompt)
 
 
+def test_where_one_token_is_allowed_all_opinions_are_sure_of_it() -> None:
+    assert set(map(tuple, opinions(["0."], PromptWords(PROMPT)))) == {(1.0,)}
+
+
 def test_trust_goes_to_the_opinion_that_fares_best_and_comes_back() -> None:
     trust = Trust((0.5, 0.5))
     opinion = ((0.9, 0.1), (0.1, 0.9))
