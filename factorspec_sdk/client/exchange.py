@@ -195,7 +195,7 @@ class Exchange(Generic[T]):
                 f"the record does not pass the validation of {self.record.__name__}",
                 [problem_of(item) for item in error.errors(include_url=False, include_context=False)],
                 text=text,
-                value=_json_or_none(text),
+                value=json_or_none(text),
                 raw=answer,
             ) from error
 
@@ -206,7 +206,8 @@ def record_name(record: type[BaseModel]) -> str:
     return name[:64]
 
 
-def _json_or_none(text: str) -> object:
+def json_or_none(text: str) -> object:
+    """The JSON value of a text; None where it is no JSON."""
     try:
         return json.loads(text)
     except ValueError:
