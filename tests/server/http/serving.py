@@ -122,10 +122,17 @@ def serving(settings: ServerSettings | None = None, **engine: int) -> Iterator[S
 
 
 @contextmanager
-def running(app: Any) -> Iterator[str]:
-    """Serve any ASGI app; yields its root address."""
+def running(app: Any, *, port: int = 0, is_patient: bool = True) -> Iterator[str]:
+    """Serve any ASGI app; yields its root address.
+
+    Args:
+        app: what to serve.
+        port: 0 takes a free one.
+        is_patient: at the end, requests under way are finished; else their connections break.
+    """
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
     config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -135,6 +142,7 @@ def running(app: Any) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
+        server.force_exit = not is_patient
         thread.join(DEADLINE_S)
         listener.close()
     assert not thread.is_alive()
