@@ -37,3 +37,13 @@ def test_streamed_and_whole_records_are_the_text_without_the_mark(marked_client:
         assert whole == "".join(part.choices[0].delta.content or "" for part in parts)
         assert whole.startswith('{"first": ')
         assert json.loads(whole)
+
+
+def test_the_mark_is_no_part_of_log_probabilities(marked_client: openai.OpenAI) -> None:
+    for seed in range(3):
+        wanted = body(temperature=1, seed=seed, logprobs=True, top_logprobs=2)
+        choice = marked_client.chat.completions.create(**wanted).choices[0]
+        entries = choice.logprobs.content
+        assert bytes(byte for entry in entries for byte in entry.bytes).decode() == choice.message.content
+        for entry in entries:
+            assert entry.token in [top.token for top in entry.top_logprobs] or len(entry.top_logprobs) == 2
