@@ -44,6 +44,9 @@ class OpenerWatch:
         """``num_tokens``: ids from there on are never chosen (``engines.seam.Model``)."""
         self.opener = opener
         self._bytes = vocabulary.all_bytes[:num_tokens]
+        # Only these can complete the opener.
+        last = opener.text[-1:]
+        self._completing = [(token_id, data) for token_id, data in enumerate(self._bytes) if last in data]
         self._of_place = lru_cache(maxsize=_MAX_ROWS)(self._allowed)
 
     def after(self, begun: int, token_id: int) -> int | None:
@@ -74,12 +77,11 @@ class OpenerWatch:
         if own is not None:
             return [] if has_room else [own]
         found = []
-        for token_id, data in enumerate(self._bytes):
-            if opener[-1:] in data:
-                tail = opener[:begun] + data
-                at = tail.find(opener)
-                if at >= 0 and not (has_room and at + len(opener) == len(tail)):
-                    found.append(token_id)
+        for token_id, data in self._completing:
+            tail = opener[:begun] + data
+            at = tail.find(opener)
+            if at >= 0 and not (has_room and at + len(opener) == len(tail)):
+                found.append(token_id)
         return found
 
 
