@@ -29,6 +29,8 @@ class Budgets:
         cached_specs: compiled specs that are kept.
         cached_bytes: and their approximate size together, in bytes.
         choices: most answers to one request (``n``).
+        cached_tool_sets: sets of tools whose decoders are kept, beside the specs of the tools.
+        cached_tool_bytes: and their approximate size together, in bytes.
         default_tokens: completion limit of a request that names none (raised to what its record needs).
         parallel_calls: tool calls of one answer.
     """
@@ -40,6 +42,8 @@ class Budgets:
     cached_specs: int = 256
     cached_bytes: int = 512 * MIB
     choices: int = 16
+    cached_tool_sets: int = 64
+    cached_tool_bytes: int = 128 * MIB
     default_tokens: int = 2048
     parallel_calls: int = 16
 

@@ -158,8 +158,8 @@ class AnswerMaker:
             self._compiler,
             canonical,
             self._spelled,
-            max_entries=budgets.cached_specs,
-            max_bytes=budgets.cached_bytes,
+            max_entries=budgets.cached_tool_sets,
+            max_bytes=budgets.cached_tool_bytes,
         )
 
     @cached_property

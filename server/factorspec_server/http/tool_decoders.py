@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from factorspec_sdk.decoding import Decoder
 from factorspec_sdk.errors import JsonValue
@@ -29,6 +30,17 @@ _REFUSAL: dict[str, JsonValue] = {
     "required": [REASON],
     "additionalProperties": False,
 }
+
+
+class _Kept(NamedTuple):
+    """Decoders and what they were made of, which lives as long as they do."""
+
+    decoders: CallDecoders
+    compiled: tuple[CompiledSpec, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        return self.decoders.num_bytes + sum(compiled.num_bytes for compiled in self.compiled)
 
 
 class ToolDecoders:
@@ -55,8 +67,8 @@ class ToolDecoders:
         self._compiler = compiler
         self._canonical = canonical
         self.spelled = spelled
-        self.cache: SpecCache[CallDecoders] = SpecCache(
-            max_entries=max_entries, max_bytes=max_bytes, size_of=lambda decoders: decoders.num_bytes
+        self.cache: SpecCache[_Kept] = SpecCache(
+            max_entries=max_entries, max_bytes=max_bytes, size_of=lambda kept: kept.num_bytes
         )
 
     def calls(self, tools: Sequence[tuple[str, CompiledSpec]], num_tokens: int) -> CallDecoders:
@@ -67,7 +79,9 @@ class ToolDecoders:
             num_tokens: ids from there on are never chosen.
         """
         key = tuple((name, compiled.spec.hash) for name, compiled in tools)
-        return self.cache.get(key, lambda: self._calls(tools, num_tokens)).value
+        compiled = tuple(compiled for _, compiled in tools)
+        made = self.cache.get(key, lambda: _Kept(self._calls(tools, num_tokens), compiled))
+        return made.value.decoders
 
     @cached_property
     def refusal(self) -> Decoder:

@@ -21,6 +21,7 @@ from typing import Protocol
 from factorspec_sdk.client.prompting import plain_schema, relations_in_words
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.wire import Spec
+from factorspec_server.engines.errors import TemplateRefused
 from factorspec_server.http.call_format import REASON, REFUSAL_CLOSER, REFUSAL_OPENER, CallFormat
 from factorspec_server.http.served_model import ChatTemplate
 from factorspec_server.http.tool_request import Tool
@@ -62,28 +63,37 @@ class WrittenTools:
     def encode(self, turns: Sequence[Turn], tools: Sequence[ToldTool]) -> tuple[int, ...]:
         """Tokens of a conversation up to where the answer begins."""
         plain = plain_turns(turns, self.form)
-        if tools:
-            told = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
-            call = (
-                self.form.call("NAME", "ARGUMENTS")
-                .replace('"NAME"', "<name>")
-                .replace("ARGUMENTS", "<object>")
-            )
-            plain = with_system(plain, _TOOLS.format(tools=told, call=call))
-        return self._template.encode_chat(plain)
+        if not tools:
+            return self._template.encode_chat(plain)
+        told = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
+        call = self.form.call("NAME", "<object>").replace('"NAME"', "<name>")
+        text = _TOOLS.format(tools=told, call=call)
+        try:
+            return self._template.encode_chat(with_system(plain, text))
+        except TemplateRefused:
+            if not plain or plain[0]["role"] != "user":
+                raise
+            # it takes no system turn: the first turn of the user tells
+            first = {**plain[0], "content": f"{text}\n\n{plain[0]['content']}"}
+            return self._template.encode_chat([first, *plain[1:]])
 
 
 def plain_turns(turns: Sequence[Turn], form: CallFormat) -> list[Turn]:
-    """The turns, calls and answers to them as text of the assistant's and the user's."""
+    """The turns, calls and answers to them as text of the assistant's and the user's.
+
+    What the user says behind answers joins their turn, since templates may insist on turns that alternate.
+    """
     found: list[Turn] = []
     for turn in turns:
         said = str(turn["content"])
         calls = turn.get("tool_calls")
-        if turn["role"] == "tool":
-            answer = f"<tool_response>\n{said}\n</tool_response>"
-            if found and found[-1]["role"] == "user" and found[-1].get("answers"):
+        follows = bool(found) and found[-1].get("answers")
+        if turn["role"] == "tool" or (turn["role"] == "user" and follows):
+            is_answer = turn["role"] == "tool"
+            answer = f"<tool_response>\n{said}\n</tool_response>" if is_answer else said
+            if follows:
                 answer = f"{found.pop()['content']}\n{answer}"
-            found.append({"role": "user", "content": answer, "answers": True})
+            found.append({"role": "user", "content": answer, "answers": is_answer})
         elif isinstance(calls, list):
             texts = [said] if said else []
             found.append({"role": "assistant", "content": "\n".join([*texts, *map(form.spelled, calls)])})

@@ -12,6 +12,7 @@ from factorspec_sdk.testing.tokenizers import END
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
+from factorspec_server.engines.errors import TemplateRefused
 from factorspec_server.engines.scheduler import EngineThread
 from factorspec_server.http.answer_maker import AnswerMaker
 from factorspec_server.http.chat_request import read_chat_request
@@ -163,6 +164,23 @@ def test_tags_that_are_tokens_are_written_as_tokens(template: str) -> None:
 
 def test_a_conversation_that_the_template_refuses_is_told() -> None:
     refusing = "{{ raise_exception('roles must alternate') }}"
-    with pytest.raises(Exception, match="roles must alternate") as caught:
+    with pytest.raises(TemplateRefused, match="roles must alternate"):
         prompt_of(refusing)
-    assert getattr(caught.value, "code", None) == "template_refused"
+
+
+NO_SYSTEM = PLAIN.replace("('system', 'user', 'assistant')", "('user', 'assistant')")
+
+
+def test_a_template_without_a_system_turn_is_told_of_tools_by_the_user() -> None:
+    prompt = prompt_of(NO_SYSTEM)
+    assert prompt.startswith("|user|# Tools\n")
+    assert prompt.split("<|end|>")[0].endswith("\n\nGo away.")
+    with pytest.raises(TemplateRefused):
+        prompt_of(NO_SYSTEM, messages=[{"role": "system", "content": "Be brief."}, *PAST])
+
+
+def test_what_the_user_says_behind_answers_joins_their_turn() -> None:
+    prompt = prompt_of(PLAIN, messages=[*PAST, {"role": "user", "content": "And now?"}])
+    assert prompt.endswith("gone twice\n</tool_response>\nAnd now?<|end|>\n|assistant|")
+    roles = [turn.split("|")[1] for turn in prompt.split("<|end|>\n")]
+    assert roles == ["system", "user", "assistant", "user", "assistant"]
