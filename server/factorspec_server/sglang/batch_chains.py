@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.drafting import DraftingPolicy, Session
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain
-from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource
+from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource, failure_of
 
 
 class Drafted(Protocol):
@@ -74,18 +74,24 @@ class BatchChains:
         for place, (request, room) in enumerate(zip(requests, rooms, strict=True)):
             grammar = None if is_free(request) else self._drafted_of(request.grammar)
             if grammar is not None:
-                drafted.append((place, grammar))
                 most = 0 if takes_one_token(request) else room
-                asked.append(Asked(grammar.session, self._policy, grammar.end_id, most))
+                try:
+                    asked.append(Asked(grammar.session, self._policy, grammar.end_id, most))
+                    drafted.append((place, grammar))
+                except Exception as error:  # noqa: BLE001 - what it has to write first does not go
+                    self._end(request, grammar, failure_of(error))
         for (place, grammar), found in zip(drafted, self._plans.chains(asked), strict=True):
             if isinstance(found, Failed):
-                grammar.give_up(found.error)
-                self._fail(requests[place], str(found.error))
+                self._end(requests[place], grammar, found.error)
                 continue
             chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
             grammar.expect(chain.tokens[: chain.num_certain])
             chains[place] = chain
         return chains
+
+    def _end(self, request: Any, grammar: Drafted, error: FactorspecError) -> None:
+        grammar.give_up(error)
+        self._fail(request, str(error))
 
 
 def is_free(request: Any) -> bool:

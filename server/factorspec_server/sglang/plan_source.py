@@ -7,6 +7,7 @@ value that the model may choose can be worked out ahead. ``LocalPlans`` answers 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -18,6 +19,7 @@ from factorspec_server.drafting import DraftingPolicy, Guess, Position, Session
 from factorspec_server.engines.errors import SessionRefused, SessionStalled
 from factorspec_server.sglang.chains import Chain, Decision, chain_of
 
+_logger = logging.getLogger(__name__)
 #: a choice among more values is not looked behind; nor is one for longer than this
 _MOST_VALUES, _AT_ONCE_S = 16, 0.002
 
@@ -98,7 +100,7 @@ class LocalPlans:
                 break
             try:
                 session.plan(guesses=_all_values, until_s=perf_counter() + _AT_ONCE_S)
-            except FactorspecError:
+            except Exception:  # noqa: BLE001
                 continue  # the session says so itself when its turn comes
         self._choosing = []
 
@@ -121,5 +123,13 @@ def _chain(request: Asked) -> Chain | Failed:
         if any(decision.allowed is not None and not decision.allowed.count for decision in chain.decisions):
             raise SessionStalled("the session is open but allows no token")
         return chain
-    except FactorspecError as error:
-        return Failed(error)
+    except Exception as error:  # noqa: BLE001 - one request's session must not end the server
+        return Failed(failure_of(error))
+
+
+def failure_of(error: Exception) -> FactorspecError:
+    """The error of a session as its user gets it; what is not ours is a defect, and logged."""
+    if isinstance(error, FactorspecError):
+        return error
+    _logger.error("a session failed", exc_info=error)
+    return FactorspecError(f"the session failed: {error!r}")

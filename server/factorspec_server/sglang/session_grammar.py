@@ -18,7 +18,6 @@ which SGLang aborts this request alone.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -31,9 +30,8 @@ import torch
 from factorspec_sdk.decoding import GuessPolicy, Plan, Session, Shape
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.sglang.cpu_masks import mask_logits
+from factorspec_server.sglang.plan_source import failure_of
 from factorspec_server.sglang.step_counts import StepCounts
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +161,23 @@ class SessionGrammar:
             return
         if self._error is not None:
             raise ValueError(f"the record was given up: {self._error}")
-        if self.session.state == "complete":
-            if token != self.end_id:
-                raise ValueError(f"the record is complete, token {token} does not belong to it")
-            self._has_ended = True
-        elif self.session.commit((token,)) != 1:
-            raise ValueError(f"token {token} is not allowed after {self.session.text!r}")
+        try:
+            problem = self._write(token)
+        except Exception as error:
+            self._error = failure_of(error)
+            raise ValueError(f"the record was given up: {self._error}") from error
+        if problem is not None:
+            raise ValueError(problem)
+
+    def _write(self, token: int) -> str | None:
+        """Write a token; what is wrong with it, if anything is."""
+        session = self.session
+        if session.state == "complete":
+            self._has_ended = token == self.end_id
+            return None if self._has_ended else f"the record is complete, token {token} does not belong to it"
+        return (
+            None if session.commit((token,)) == 1 else f"token {token} is not allowed after {session.text!r}"
+        )
 
     def rollback(self, k: int) -> None:
         """Take back the last ``k`` tokens, the end token included."""
@@ -195,11 +204,8 @@ class SessionGrammar:
             try:
                 if self.session.state != "complete" and self.session.fill_row(row).count:
                     return
-            except FactorspecError as error:
-                self._error = error
-            except Exception as error:  # one request's session must not end the scheduler
-                _logger.exception("a session failed")
-                self._error = FactorspecError(f"the session failed: {error!r}")
+            except Exception as error:  # noqa: BLE001 - one request's session must not end the scheduler
+                self._error = failure_of(error)
         row.fill(0)
         row.view(np.uint32)[self.end_id >> 5] = 1 << (self.end_id & 31)
 

