@@ -12,6 +12,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from statistics import mean
 
 from factorspec_sdk.errors import JsonValue
@@ -55,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(golds, str):
                 print(f"{workload.name}: {golds}")
                 continue
-            found[NAMES[workload.name]] = [_record(gold, vocabulary) for gold in golds]
+            records = [_record(gold, vocabulary) for gold in golds]
+            Random(0).shuffle(records)  # files begin with the small ones
+            found[NAMES[workload.name]] = records
     if "trip" in found:
         trips = found["trip"]
         found[CHAT] = [_chat(trip, trips[at - 1]) for at, trip in enumerate(trips)]

@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 #: numbers of inputs of ragged graphs
 TIERS = (
     *(4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896),
-    *(1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192),
+    *range(1024, 4096, 256),
+    *range(4096, 8193, 512),
 )
 #: no graph of one width has more inputs than this: ragged steps and narrow ones are better there
 MOST_INPUTS = 4096
