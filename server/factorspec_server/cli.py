@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -80,8 +81,9 @@ def _root(
         logging.getLogger("factorspec_server").setLevel(logging.DEBUG)
 
 
-@app.command("serve")
+@app.command("serve", context_settings={"allow_extra_args": True})
 def serve_command(
+    context: typer.Context,
     model: Annotated[
         str, typer.Option(help="'smollm2', or a directory with a Hugging Face model.")
     ] = "smollm2",
@@ -100,7 +102,12 @@ def serve_command(
     device: Annotated[
         Literal["cpu", "cuda"] | None, typer.Option(help="Default: CUDA where present.")
     ] = None,
-    max_batch: Annotated[int, typer.Option(min=1, max=1024, help="Requests that run together.")] = 8,
+    max_batch: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1024, help="Requests that run together.", show_default="8; SGLang's own on GPUs"
+        ),
+    ] = None,
     drafting: Annotated[
         Literal["auto", "off", "certain", "chain", "branches", "text", "tree"],
         typer.Option(help="What is drafted; changes speed, never output."),
@@ -114,9 +121,35 @@ def serve_command(
     prefix_mb: Annotated[
         int, typer.Option(min=0, help="Memory for beginnings of prompts that come again, in MiB.")
     ] = 256,
+    engine: Annotated[
+        Literal["embedded", "sglang"], typer.Option(help="What runs the model; SGLang has to be installed.")
+    ] = "embedded",
 ) -> None:
-    """Serve a model over an OpenAI-compatible API."""
+    """Serve a model over an OpenAI-compatible API.
+
+    With --engine sglang, flags of SGLang's own may follow behind --.
+    """
     with failures_told():
+        if engine == "sglang":
+            from factorspec_server.commands.serve_sglang import ServeSglangOptions, serve_sglang
+
+            _refuse_embedded({"--width": width != "auto", "--prefix-mb": prefix_mb != 256})
+            sglang_options = ServeSglangOptions(
+                model=model,
+                host=host,
+                port=port,
+                api_key=api_key,
+                insecure=insecure,
+                dtype=dtype,
+                device=device,
+                max_batch=max_batch,
+                drafting=drafting,
+                passed_on=tuple(context.args),
+            )
+            serve_sglang(sglang_options, lambda line: typer.echo(line, err=True))
+            return
+        if context.args:
+            raise CommandError(f"got {context.args[0]!r}: flags behind -- are for --engine sglang", USAGE)
         from factorspec_server.commands.serve import ServeOptions, serve
 
         options = ServeOptions(
@@ -127,12 +160,19 @@ def serve_command(
             insecure=insecure,
             dtype=dtype,
             device=device,
-            max_batch=max_batch,
+            max_batch=max_batch or 8,
             drafting=drafting,
             width=_width(width),
             prefix_bytes=prefix_mb << 20,
         )
         serve(options, lambda line: typer.echo(line, err=True))
+
+
+def _refuse_embedded(given: Mapping[str, bool]) -> None:
+    """Raise CommandError for options of the embedded engine that were given."""
+    for name, is_given in given.items():
+        if is_given:
+            raise CommandError(f"{name} is for the embedded engine; leave it out with --engine sglang", USAGE)
 
 
 def _width(text: str) -> int | None:

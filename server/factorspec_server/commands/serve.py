@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import uvicorn
 
-from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
+from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, listening
+from factorspec_server.commands.failures import USAGE, CommandError
 from factorspec_server.drafting import DEFAULT_WIDTH
 from factorspec_server.engines import load_model
 from factorspec_server.engines.load import DtypeName
@@ -18,14 +18,11 @@ from factorspec_server.http.app import create_app
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import (
     GUESSING_NOTHING,
-    LOOPBACK_NAMES,
     DraftingName,
     ServerSettings,
-    is_loopback,
 )
 from factorspec_server.version import distribution_version
 
-_BACKLOG = 128
 _GRACE_S = 35
 
 
@@ -58,10 +55,10 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
             or the port is taken.
         FactorspecError: the model cannot be loaded.
     """
-    _check_access(options)
+    check_access(options.host, options.api_key, insecure=options.insecure)
     _check_width(options)
     # first of all: loading takes a while, and a taken port should not be found out after it
-    with _listening(options.host, options.port) as listener:
+    with listening(options.host, options.port) as listener:
         tell(f"FactorSpec {distribution_version()}: loading {options.model} …")
         model = load_model(options.model, dtype=options.dtype, device=options.device)
         served = ServedModel.of(
@@ -79,7 +76,7 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
             log_level="warning",
             timeout_graceful_shutdown=_GRACE_S,
             server_header=False,
-            backlog=_BACKLOG,
+            backlog=BACKLOG,
         )
         port = listener.getsockname()[1]
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -101,17 +98,6 @@ class _Server(uvicorn.Server):
             self._ready()
 
 
-def _check_access(options: ServeOptions) -> None:
-    if options.api_key == "":
-        raise CommandError("the API key is empty; leave it out or give one", USAGE)
-    if not is_loopback(options.host) and options.api_key is None and not options.insecure:
-        raise CommandError(
-            f"other machines could reach {options.host!r}: set FACTORSPEC_API_KEY, "
-            "or say --insecure if that is what you want",
-            USAGE,
-        )
-
-
 def _check_width(options: ServeOptions) -> None:
     if options.width is not None and options.drafting in GUESSING_NOTHING:
         raise CommandError(
@@ -121,35 +107,12 @@ def _check_width(options: ServeOptions) -> None:
 
 
 def _settings(options: ServeOptions) -> ServerSettings:
-    hosts = None
-    if is_loopback(options.host) and options.api_key is None:
-        # web pages may not reach it under a name of their own (DNS rebinding)
-        hosts = (*sorted(LOOPBACK_NAMES), "127.0.0.1", "::1", options.host.strip("[]").lower())
     return ServerSettings(
-        api_key=options.api_key, allowed_hosts=hosts, drafting=options.drafting, width=options.width
+        api_key=options.api_key,
+        allowed_hosts=allowed_hosts(options.host, options.api_key),
+        drafting=options.drafting,
+        width=options.width,
     )
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
-        raise CommandError(f"cannot listen at {host}:{port}: {error}", USAGE) from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise CommandError(
-                f"port {port} is in use; stop what uses it or choose another --port", ENGINE
-            ) from error
-        raise CommandError(f"cannot listen at {host}:{port}: {error.strerror}", ENGINE) from error
-    return listener
 
 
 def _aliases(name: str) -> tuple[str, ...]:

@@ -21,9 +21,8 @@ def relation_kinds() -> tuple[str, ...]:
     return tuple(sorted(kind.model_fields["kind"].default for kind in get_args(union)))
 
 
-def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, JsonValue]:
-    """The ``factorspec`` object of a model."""
-    model, budgets = served.engine.model, settings.budgets
+def enforced() -> dict[str, JsonValue]:
+    """What every engine of this version enforces."""
     return {
         "version": distribution_version(),
         "sdk_version": distribution_version(),
@@ -37,6 +36,14 @@ def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, Jso
             "tool_choices": ["none", "auto", "required", "function", "allowed_tools"],
             "refusal": True,
         },
+    }
+
+
+def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, JsonValue]:
+    """The ``factorspec`` object of a model."""
+    model, budgets = served.engine.model, settings.budgets
+    return {
+        **enforced(),
         "vocabulary": served.canonical.vocabulary.hash,
         "max_positions": model.max_positions,
         "drafting": _drafting(served, settings),

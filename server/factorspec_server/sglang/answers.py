@@ -28,9 +28,12 @@ from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_sdk.wire import Spec, parse_document
 from factorspec_server.http.chat_request import SCHEMA_POINTER
 from factorspec_server.http.error_body import error_body, status_of
-from factorspec_server.settings import Budgets
+from factorspec_server.http.gate import Gate
+from factorspec_server.settings import Budgets, ServerSettings
 from factorspec_server.sglang.asked import Asked, read_asked
 from factorspec_server.sglang.finished import Choice, vendor_part
+from factorspec_server.sglang.launch_flags import HOSTS_VARIABLE, KEY_VARIABLE
+from factorspec_server.sglang.model_list import ModelList
 from factorspec_server.sglang.refusals import Refusal
 from factorspec_server.sglang.reports import ADDRESS_VARIABLE, ReportBoard
 from factorspec_server.sglang.streamed_answer import StreamedAnswer
@@ -45,12 +48,20 @@ T = TypeVar("T")
 
 
 def attach(app: Any) -> None:
-    """Put the middleware around SGLang's app, once, before it is served."""
+    """Put the middleware around SGLang's app, once, before it is served.
+
+    Where ``factorspec serve`` started it, host names and the API key are checked first (``http/gate.py``).
+    """
     if any(each.cls is Answers for each in app.user_middleware):
         return
     board = ReportBoard()
     os.environ[ADDRESS_VARIABLE] = board.address  # the schedulers start later and inherit it
     app.add_middleware(Answers, board=board)
+    app.add_middleware(ModelList)
+    hosts, key = os.environ.get(HOSTS_VARIABLE), os.environ.pop(KEY_VARIABLE, None)
+    if hosts or key:
+        names = tuple(hosts.split(",")) if hosts else None
+        app.add_middleware(Gate, settings=ServerSettings(api_key=key, allowed_hosts=names))
 
 
 class Answers:

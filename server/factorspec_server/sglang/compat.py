@@ -20,6 +20,8 @@ INSTALL = f"pip install sglang=={TESTED[-1]}"
 
 BACKEND_NAME = "factorspec"
 """Of the grammar backend: ``--grammar-backend factorspec``."""
+ALGORITHM_NAME = "FACTORSPEC"
+"""Of the speculative worker: ``--speculative-algorithm FACTORSPEC``."""
 
 _MODULES = {
     "BaseGrammarBackend": "sglang.srt.constrained.base_grammar_backend",

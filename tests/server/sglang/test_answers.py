@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
@@ -20,6 +21,7 @@ from factorspec_sdk.wire import parse_document
 from factorspec_server.http.error_body import error_body, status_of
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang.answers import Answers, attach
+from factorspec_server.sglang.launch_flags import HOSTS_VARIABLE, KEY_VARIABLE
 from factorspec_server.sglang.refusals import refusal_text
 from factorspec_server.sglang.reports import Report, ReportBoard
 from tests.server.http.serving import TRIP
@@ -289,9 +291,14 @@ def test_an_incomplete_record_says_so(post: Post, upstream: Upstream) -> None:
 
 def test_the_middleware_is_attached_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FACTORSPEC_REPORTS", "")
+    monkeypatch.setenv(HOSTS_VARIABLE, "localhost")
+    monkeypatch.setenv(KEY_VARIABLE, "s3cret")
     app = Starlette()
     attach(app)
     attach(app)
-    (middleware,) = app.user_middleware
-    board: Any = middleware.kwargs["board"]
+    gate, _, answers = app.user_middleware
+    board: Any = answers.kwargs["board"]
     board.close()
+    settings: Any = gate.kwargs["settings"]
+    assert (settings.api_key, settings.allowed_hosts) == ("s3cret", ("localhost",))
+    assert KEY_VARIABLE not in os.environ  # schedulers need not know it

@@ -1,0 +1,186 @@
+"""``serve --engine sglang``: SGLang with our grammar backend and worker, from flags to ready.
+
+What can be found out without starting it, which takes a minute, is: its version, the model, the device, the
+port, the memory, and flags that contradict each other.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from factorspec_sdk.errors import EngineError, ModelNotFound
+from factorspec_server.commands.access import allowed_hosts, check_access, listening
+from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
+from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
+from factorspec_server.engines.smollm2 import smollm2_dir
+from factorspec_server.sglang.compat import check_version
+from factorspec_server.sglang.launch import FlagError, Launch, Started, cuda_devices, launched
+from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes
+from factorspec_server.version import distribution_version
+
+# Beside the weights, on a CPU: three processes with torch, and keys and values.
+_PROCESSES_BYTES = 3 << 30
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSglangOptions:
+    """What the command line says."""
+
+    model: str
+    host: str
+    port: int
+    api_key: str | None
+    insecure: bool
+    dtype: DtypeName | None
+    device: str | None
+    max_batch: int | None
+    drafting: str
+    passed_on: tuple[str, ...]
+
+
+def serve_sglang(options: ServeSglangOptions, tell: Callable[[str], None]) -> None:
+    """Start SGLang and serve until interrupted.
+
+    Args:
+        options: what the command line says.
+        tell: shows one line to people.
+
+    Raises:
+        CommandError: others could reach the server without a key, the port is taken, SGLang ends, or does not
+            take its flags.
+        FactorspecError: SGLang is missing, or cannot serve the model here.
+    """
+    version = check_version()
+    check_access(options.host, options.api_key, insecure=options.insecure)
+    with closing(listening(options.host, options.port)) as listener:
+        port = cast(int, listener.getsockname()[1])
+    launch_options = _launch_options(options, port)
+    device = launch_options.device
+    tell(f"FactorSpec {distribution_version()}: SGLang {version} loads {options.model} on {device} …")
+    with _ended_by_signals(), launched(launch_options, tell) as launch:
+        _serve(launch, launch_options, tell)
+
+
+def _serve(launch: Launch, options: LaunchOptions, tell: Callable[[str], None]) -> None:
+    try:
+        started = launch.wait_until_ready()
+    except FlagError as error:
+        raise CommandError(str(error), USAGE) from error
+    for line in _chosen(started):
+        tell(f"  {line}")
+    tell(f"ready: {options.served_name} at {launch.root}/v1 ({options.device}); stop with Ctrl-C")
+    if code := launch.wait():
+        raise CommandError(f"SGLang ended with {code}; what it said last stands above", ENGINE)
+
+
+def _launch_options(options: ServeSglangOptions, port: int) -> LaunchOptions:
+    if options.drafting not in ("auto", "off"):
+        raise CommandError("with --engine sglang --drafting is auto or off", USAGE)
+    device = _device(options.device)
+    model, name = _model(options.model)
+    _check_memory(model, device)
+    return LaunchOptions(
+        model=model,
+        served_name=name,
+        host=options.host,
+        port=port,
+        api_key=options.api_key,
+        allowed_hosts=allowed_hosts(options.host, options.api_key),
+        dtype=options.dtype,
+        device=device,
+        max_batch=options.max_batch,
+        drafting=cast(Literal["auto", "off"], options.drafting),
+        passed_on=options.passed_on,
+    )
+
+
+def _device(wanted: str | None) -> Literal["cpu", "cuda"]:
+    if wanted == "cpu":
+        return "cpu"
+    if not cuda_devices():
+        raise EngineError(
+            "no CUDA device is here: the driver is missing or sees none; "
+            "add --device cpu to try SGLang out on the processor, or leave --engine sglang out"
+        )
+    return "cuda"
+
+
+def _model(given: str) -> tuple[str, str]:
+    """Where the model is, and the name that requests ask for.
+
+    Raises:
+        ModelNotFound: there is no such directory, and it is no name on a hub either.
+    """
+    if given == DEFAULT_MODEL:
+        return str(smollm2_dir()), given
+    folder = Path(given).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelNotFound(f"no model in {given!r}: it holds no config.json")
+        return str(folder), folder.resolve().name
+    if given.count("/") == 1 and not given.startswith((".", "/", "~")):
+        return given, given
+    raise ModelNotFound(
+        f"no model {given!r}: neither a directory nor a name like 'Qwen/Qwen3-8B'; "
+        f"{DEFAULT_MODEL!r} needs no download"
+    )
+
+
+def _check_memory(model: str, device: str) -> None:
+    """Raise EngineError where a model can not fit; what a GPU has free SGLang finds out by itself."""
+    weights = model_bytes(model)
+    free = _free_bytes()
+    if device != "cpu" or weights is None or free is None:
+        return
+    needed = weights + _PROCESSES_BYTES
+    if needed > free:
+        raise EngineError(
+            f"too little memory: SGLang needs about {needed / _GIB:.1f} GiB for this model "
+            f"({weights / _GIB:.1f} GiB of weights), {free / _GIB:.1f} GiB are free; "
+            "take a smaller model, or serve it without --engine sglang"
+        )
+
+
+def _free_bytes() -> int | None:
+    """Memory that programs can still have; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0]) << 10 if found else None
+
+
+def _chosen(started: Started) -> list[str]:
+    """What the server runs with."""
+    facts = started.facts
+
+    def told(*names: str) -> str:
+        return ", ".join(
+            f"{name.replace('_', ' ')} {facts[name]}" for name in names if facts.get(name) is not None
+        )
+
+    return [
+        told("grammar_backend", "speculative_algorithm", "attention_backend", "sampling_backend", "dtype"),
+        told("max_total_num_tokens", "max_running_requests", "context_length", "tp_size"),
+    ]
+
+
+class _ended_by_signals:  # noqa: N801 - reads as a statement
+    """In the block, SIGTERM ends like Ctrl-C."""
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGTERM, _interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
