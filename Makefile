@@ -21,7 +21,7 @@ DEV_STAMP := $(VENV)/.factorspec-dev-$(WISH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test all check format-check format lint types imports wheel tokenizers openai-versions benchmarks install clean
+.PHONY: help demo test all check format-check format lint types imports wheel tokenizers openai-versions ci-sglang benchmarks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ tokenizers: $(DEV_STAMP)  ## fetch the real tokenizers that tests and benchmarks
 
 openai-versions: $(DEV_STAMP)  ## the openai package's oldest supported release against our server
 	$(BIN)/python -m tests.conformance.openai_versions $(FETCH)
+
+ci-sglang: $(DEV_STAMP)  ## SGLang with our plugin on this CPU: installs it (9 GB, kept), tests it, kills it
+	$(BIN)/python -m tests.sglang $(FETCH)
 
 benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
 	for variant in strict loose open; do \

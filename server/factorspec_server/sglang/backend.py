@@ -16,6 +16,7 @@ from factorspec_sdk.errors import FactorspecError
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import may_ask_for_relations, open_envelope
+from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.refusals import refusal_text
 from factorspec_server.sglang.relations import Relations
 from factorspec_server.sglang.reports import ReportSender
@@ -27,7 +28,8 @@ _logger = logging.getLogger(__name__)
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
     relations = Relations(tokenizer, vocab_size, eos_token_ids or ())
-    reports = ReportSender.of_environment() if compat.is_first_rank() else None
+    metrics = RecordMetrics() if server_args.enable_metrics and compat.is_first_rank() else None
+    reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
     any_whitespace = not server_args.constrained_json_disable_any_whitespace
     backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations, reports)
     if not server_args.reasoning_parser:

@@ -31,6 +31,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_server.http.error_body import error_body, status_of
 from factorspec_server.http.report import origins_of, session_counts
+from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.relations import Opened
 from factorspec_server.sglang.session_grammar import Ended
 
@@ -85,18 +86,20 @@ def digest_of(text: str) -> str:
 
 
 class ReportSender:
-    """Sends reports from a scheduler, on a thread of its own. Calls return at once."""
+    """Counts records of a scheduler and sends reports, on a thread of its own. Calls return at once."""
 
-    def __init__(self, address: str) -> None:
-        self._address = f"\0{address}"
+    def __init__(self, address: str | None, metrics: RecordMetrics | None = None) -> None:
+        """``address``: of the board; None: nobody waits for reports."""
+        self._address = None if address is None else f"\0{address}"
+        self._metrics = metrics
         self._queue: Queue[tuple[Opened, Ended]] = Queue(_MAX_QUEUED)
         threading.Thread(target=self._run, name="factorspec-reports", daemon=True).start()
 
     @classmethod
-    def of_environment(cls) -> ReportSender | None:
-        """The sender of this process; None if nobody waits for reports."""
-        address = os.environ.get(ADDRESS_VARIABLE)
-        return None if not address else cls(address)
+    def of_environment(cls, metrics: RecordMetrics | None = None) -> ReportSender | None:
+        """The sender of this process; None if nobody waits for reports or counts records."""
+        address = os.environ.get(ADDRESS_VARIABLE) or None
+        return None if address is None and metrics is None else cls(address, metrics)
 
     def send(self, opened: Opened, ended: Ended) -> None:
         """Send the report of a record that nobody writes any more."""
@@ -111,8 +114,12 @@ class ReportSender:
             while True:
                 opened, ended = self._queue.get()
                 try:
-                    message = {"id": ended.request_id, "report": report_of(opened, ended)}
-                    sending.sendto(json.dumps(message).encode(), self._address)
+                    report = report_of(opened, ended)
+                    if self._metrics is not None:
+                        self._metrics.count(report, is_complete=ended.grammar.is_complete)
+                    if self._address is not None and ended.request_id is not None:
+                        message = {"id": ended.request_id, "report": report}
+                        sending.sendto(json.dumps(message).encode(), self._address)
                 except OSError as error:
                     _logger.error("a report is lost: %s", error)
                 except Exception:  # the thread must outlive whatever one record does

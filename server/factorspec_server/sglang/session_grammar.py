@@ -39,12 +39,12 @@ class Ended:
     """How one record ended.
 
     Attributes:
-        request_id: see ``RequestOptions``.
+        request_id: see ``RequestOptions``; None: nobody waits for a report.
         grammar: of the record; nobody uses it any more.
         error: why the record was given up.
     """
 
-    request_id: str
+    request_id: str | None
     grammar: SessionGrammar
     error: FactorspecError | None = None
 
@@ -121,7 +121,7 @@ class SessionGrammar:
         self._finished = finished
         if is_news:
             self._times_s.append(perf_counter())
-        if is_news and self._tell is not None and self._request_id is not None:
+        if is_news and self._tell is not None:
             self._tell(Ended(self._request_id, self, self._error))
 
     @property

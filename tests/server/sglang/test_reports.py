@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator
 
+import prometheus_client
 import pytest
 
 from factorspec_sdk.testing import vocabulary_like
@@ -14,6 +15,7 @@ from factorspec_sdk.tokens import Canonical
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.envelope import RequestOptions
+from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.relations import Opened
 from factorspec_server.sglang.reports import ADDRESS_VARIABLE, ReportBoard, ReportSender, digest_of
 from factorspec_server.sglang.session_grammar import Ended, SessionGrammar
@@ -94,6 +96,23 @@ def test_reports_that_nobody_takes_do_not_pile_up(board: ReportBoard) -> None:
     assert len(board._kept) == 4096
     board.forget("4999")
     assert "4999" not in board._kept
+
+
+def test_records_are_counted_for_prometheus(board: ReportBoard, compiler: Compiler) -> None:
+    opened, grammar = finished(compiler)
+    grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
+    sender = ReportSender(board.address, RecordMetrics())
+    sender.send(opened, Ended(None, grammar))
+    sender.send(opened, Ended("r", grammar))
+    asyncio.run(board.take("r", 1))
+    counted = grammar.session.report
+    read = prometheus_client.REGISTRY.get_sample_value
+    assert read("factorspec_records_total", {"outcome": "complete"}) == 2
+    assert read("factorspec_record_tokens_total", {"origin": "certain"}) == 2 * counted.certain
+    drafted = {"kind": "certain", "outcome": "drafted"}
+    assert read("factorspec_draft_tokens_total", drafted) == 2 * grammar.steps.certain > 0
+    assert read("factorspec_model_steps_total") == 2
+    assert not board._kept  # the first has no name
 
 
 def test_nobody_sends_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,155 @@
+"""Start SGLang with our plugin on a CPU, run the tests against it, kill it, and look for leftovers.
+
+::
+
+    python -m tests.sglang [--where-possible] [--environment FOLDER] [tests and options of pytest …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from factorspec_server.engines.smollm2 import smollm2_dir
+from tests.conformance.openai_package.target import PREFIX
+from tests.sglang.environment import ROOT, NotHere, made, wheel_folder
+
+URL_VARIABLE = "FACTORSPEC_SGLANG_URL"
+_MARK = "FACTORSPEC_TEST_RUN"
+_READY_S = 600.0
+_GONE_S = 60.0
+#: see conformance/openai_package/target.py; SGLang's own errors name no fields, and any model's name will do
+_CAPABILITIES = "chat,record,relations"
+_FLAGS = (
+    "--context-length", "4096", "--max-total-tokens", "16384", "--constrained-json-disable-any-whitespace",
+)  # fmt: skip
+
+
+def main() -> int:
+    """Run all of it; the exit code is pytest's, 1 for what is left over."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--where-possible", action="store_true", help="a machine that cannot is no error")
+    parser.add_argument("--environment", type=Path, help="an environment that has SGLang and what we need")
+    options, rest = parser.parse_known_args()
+    try:
+        python = made(options.environment)
+    except NotHere as error:
+        print(f"skipped: the tests of SGLang: {error}")
+        return 0 if options.where_possible else 1
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(python, Path(folder), rest)
+
+
+def _run(python: Path, folder: Path, rest: list[str]) -> int:
+    search = wheel_folder(folder)
+    with _serving(python, search, folder / "server.log") as server:
+        tests = rest or ["tests/sglang", "tests/conformance/openai_package"]
+        environment = {
+            **os.environ,
+            URL_VARIABLE: server.url,
+            f"{PREFIX}URL": server.url,
+            f"{PREFIX}CAPABILITIES": _CAPABILITIES,
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "600", *tests]
+        code = subprocess.run(command, cwd=ROOT, env=environment).returncode
+        if code:
+            print(server.last_lines(), file=sys.stderr)
+        left = server.kill()
+    for line in left:
+        print(f"left after the server was killed: {line}", file=sys.stderr)
+    print(f"SGLang: tests ended with {code}, {len(left)} processes and files are left after a kill")
+    return code or int(bool(left))
+
+
+@dataclass
+class _Server:
+    process: subprocess.Popen[bytes]
+    port: int
+    mark: str
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def last_lines(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
+
+    def kill(self) -> list[str]:
+        """Kill ``factorspec serve``; what is left of it after a while."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        deadline = time.monotonic() + _GONE_S
+        while (left := [*self._left()]) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return left
+
+    def _left(self) -> Iterator[str]:
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and self.mark.encode() in _read(entry / "environ"):
+                command = _read(entry / "cmdline").replace(bytes(1), b" ")
+                yield f"process {entry.name}: {command.decode(errors='replace')[:200]}"
+        yield from (str(path) for path in Path("/dev/shm").glob("*factorspec*"))
+        with closing(socket.socket()) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                yield f"port {self.port} is open"
+
+
+@contextmanager
+def _serving(python: Path, search: Path, log: Path) -> Iterator[_Server]:
+    """``factorspec serve --engine sglang``, killed at the end."""
+    mark = secrets.token_hex(8)
+    environment = {
+        **os.environ, _MARK: mark, "PYTHONPATH": str(search), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
+    }  # fmt: skip
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        str(python), "-m", "factorspec_server", "serve", "--engine", "sglang", "--device", "cpu",
+        "--model", str(smollm2_dir(progress=False)), "--dtype", "float32", "--max-batch", "16",
+        "--port", str(port), "--", *_FLAGS,
+    ]  # fmt: skip
+    with log.open("wb") as written:
+        process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, env=environment)
+        server = _Server(process, port, mark, log)
+        try:
+            _wait(server)
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait(server: _Server) -> None:
+    deadline = time.monotonic() + _READY_S
+    while "\nready: " not in server.log.read_text(errors="replace"):
+        if server.process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"SGLang did not start\n{server.last_lines()}")
+        time.sleep(0.5)
+    print(server.log.read_text(errors="replace").rstrip(), flush=True)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
