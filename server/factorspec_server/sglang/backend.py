@@ -51,9 +51,11 @@ class _BoundedCache(compat.BaseGrammarBackend):
         self._compiling = ThreadPoolExecutor(workers, thread_name_prefix="factorspec-compile")
 
     def get_cached_or_future_value(
-        self, key: tuple[str, str], require_reasoning: bool
+        self, key: tuple[str, Any], require_reasoning: bool
     ) -> tuple[Any | Future[Any], bool]:
         """A grammar, or the promise of one."""
+        if not isinstance(key[1], str):  # SGLang looks it up as it is, which would end the scheduler
+            return compat.InvalidGrammarObject(f"must be a JSON text, not a {type(key[1]).__name__}"), True
         if not _is_of_relations(key):
             found: tuple[Any | Future[Any], bool] = super().get_cached_or_future_value(key, require_reasoning)
             return found
