@@ -21,6 +21,8 @@ all is forgotten: that costs making answers again, and needs no order of use. Wh
     CanonicalText: answers, pairs           16,384 …      8, 16 MiB
     Opener: rows, tables                    131,072 rows  60, 64 MiB
     RunTree                                               as the decoder is told, 1 MiB
+    NumberRuns: exits, what is allowed      256, 1,024
+    ChoicePlans                             128
     Layout, Bounds, Holes                   as large as the program
     FactorGraph: residuals                  100,000, or twice those of compiling
 
