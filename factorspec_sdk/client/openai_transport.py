@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from factorspec_sdk.client.error_answer import error_from_body
@@ -24,8 +26,6 @@ _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 5.0
 # The package insists on a key; servers without one do not look at it.
 _NO_KEY = "none"
-# Fields of ours that the package does not know.
-_VENDOR_FIELDS = ("factorspec", "top_k")
 
 
 def _check_url(base_url: str) -> None:
@@ -175,9 +175,19 @@ def _broken_stream() -> tuple[type[Exception], ...]:
 
 
 def _arguments(body: JsonObject, timeout_s: float) -> dict[str, Any]:
-    known = {name: value for name, value in body.items() if name not in _VENDOR_FIELDS}
-    vendor = {name: body[name] for name in _VENDOR_FIELDS if name in body}
-    return {**known, "extra_body": vendor or None, "timeout": timeout_s}
+    """Fields that the package does not know travel beside the others: the server takes or refuses them."""
+    known = _known_fields()
+    told = {name: value for name, value in body.items() if name in known}
+    more = {name: value for name, value in body.items() if name not in known}
+    return {**told, "extra_body": more or None, "timeout": timeout_s}
+
+
+@cache
+def _known_fields() -> frozenset[str]:
+    from openai.resources.chat import Completions
+
+    options = ("self", "extra_headers", "extra_query", "extra_body", "timeout")
+    return frozenset(signature(Completions.create).parameters).difference(options)
 
 
 def _json(raw: Any) -> JsonObject:

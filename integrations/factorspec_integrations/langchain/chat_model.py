@@ -14,6 +14,7 @@ another service is picked up from the environment.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import ModelProfile  # not in the first releases
 
 #: arguments of a call that are for this class, not for the server
-_OWN = ("require_enforced", "stream", "ls_structured_output_format")
+_OWN = ("require_enforced", "stream", "ls_structured_output_format", "extra_body")
 
 
 class ChatFactorSpec(BaseChatModel):
@@ -162,12 +163,13 @@ class ChatFactorSpec(BaseChatModel):
         name = self.model or self._connections.model_name(timeout_s=self._timeout_s)
         body = _streamed(self._body(name, messages, stop, kwargs))
         watch = StreamWatch(_enforced(body, kwargs))
-        for part in self._connections.sync.stream(body, timeout_s=self._timeout_s):
-            watch.see(part)
-            for chunk in chunks_of(part):
-                if run_manager is not None:
-                    run_manager.on_llm_new_token(str(chunk.message.text), chunk=chunk)
-                yield chunk
+        with closing(self._connections.sync.stream(body, timeout_s=self._timeout_s)) as parts:
+            for part in parts:
+                watch.see(part)
+                for chunk in chunks_of(part):
+                    if run_manager is not None:
+                        run_manager.on_llm_new_token(str(chunk.message.text), chunk=chunk)
+                    yield chunk
         watch.end()
 
     async def _astream(
@@ -185,12 +187,13 @@ class ChatFactorSpec(BaseChatModel):
         name = self.model or await self._connections.model_name_async(timeout_s=self._timeout_s)
         body = _streamed(self._body(name, messages, stop, kwargs))
         watch = StreamWatch(_enforced(body, kwargs))
-        async for part in transport.stream(body, timeout_s=self._timeout_s):
-            watch.see(part)
-            for chunk in chunks_of(part):
-                if run_manager is not None:
-                    await run_manager.on_llm_new_token(str(chunk.message.text), chunk=chunk)
-                yield chunk
+        async with aclosing(transport.stream(body, timeout_s=self._timeout_s)) as parts:
+            async for part in parts:
+                watch.see(part)
+                for chunk in chunks_of(part):
+                    if run_manager is not None:
+                        await run_manager.on_llm_new_token(str(chunk.message.text), chunk=chunk)
+                    yield chunk
         watch.end()
 
     def _body(
@@ -204,14 +207,17 @@ class ChatFactorSpec(BaseChatModel):
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
-            "stop": None if given.get("response_format") else self.stop,
+            "stop": (None if given.get("response_format") else self.stop) or None,
             **{name: value for name, value in given.items() if name not in _OWN},
+            **(given.get("extra_body") or {}),
         }
+        if isinstance(wanted := fields.get("response_format"), type):
+            fields["response_format"] = response_format_of(wanted)
         if stop is not None:
             fields["stop"] = stop
         if fields.get("tools") and self.parallel_tool_calls is not None:
             fields.setdefault("parallel_tool_calls", self.parallel_tool_calls)
-        return {name: cast(Any, value) for name, value in fields.items() if value not in (None, [])}
+        return {name: cast(Any, value) for name, value in fields.items() if value is not None}
 
     @property
     def _timeout_s(self) -> float:
@@ -230,6 +236,9 @@ class ChatFactorSpec(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """The model with tools. Arguments that are declared with relations keep to them.
+
+        A server that does not confirm that is ``NotEnforced``; ``require_enforced=False`` lets the tool's own
+        model check its arguments instead.
 
         Args:
             tools: what LangChain takes. A Pydantic model (bound if it has parameters) keeps its relations.
@@ -322,6 +331,14 @@ class ChatFactorSpec(BaseChatModel):
     def get_lc_namespace(cls) -> list[str]:
         """Where it is loaded from."""
         return ["factorspec_integrations", "langchain"]
+
+    def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
+        """What a cache tells models apart by; an engine cannot be written, but its model has a name."""
+        told = super()._get_llm_string(stop, **kwargs)
+        if self.engine is None:
+            return told
+        served = self._connections.model_name(timeout_s=self._timeout_s)
+        return f"{told}---{served}{sorted(self._identifying_params.items())}"
 
     def to_json(self) -> SerializedConstructor | SerializedNotImplemented:
         """An engine cannot travel, and without it this would be another model."""

@@ -54,10 +54,18 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
             made = AsyncOpenAITransport(self.base_url, api_key=self.api_key, attempts=self.attempts)
-            keeper = _open_until_the_loop_ends(made)
+            keeper = self._open_until_the_loop_ends(made)
             self._by_loop[loop] = made, keeper
             await anext(keeper)
         return self._by_loop[loop][0]
+
+    async def _open_until_the_loop_ends(self, transport: AsyncTransport) -> AsyncGenerator[None]:
+        """An event loop closes asynchronous generators when it shuts down, which is when this goes on."""
+        try:
+            yield
+        finally:
+            self._by_loop.pop(asyncio.get_running_loop(), None)  # the generator holds the loop
+            await transport.close()
 
     def model_name(self, *, timeout_s: float) -> str:
         """The first model that is served; looked up once."""
@@ -74,11 +82,3 @@ class Connections:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The same settings without open connections; an engine is shared, as it holds the weights."""
         return type(self)(self.base_url, self.api_key, self.attempts, self.engine)
-
-
-async def _open_until_the_loop_ends(transport: AsyncTransport) -> AsyncGenerator[None]:
-    """An event loop closes asynchronous generators when it shuts down, which is when this goes on."""
-    try:
-        yield
-    finally:
-        await transport.close()

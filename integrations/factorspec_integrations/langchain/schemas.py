@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue, RootModel, create_model
 from pydantic.v1 import BaseModel as OldModel
 
 from factorspec_sdk.client.transport import JsonObject
+from factorspec_sdk.errors import DeclarationError, Problem, shown
 from factorspec_sdk.records import spec as spec_of
 from factorspec_sdk.wire import Spec, parse_document
 
@@ -35,7 +36,7 @@ class Wanted:
 
     @classmethod
     def of(cls, schema: dict[str, Any] | type) -> Wanted:
-        """Raises FactorspecError for what cannot be enforced, ValueError for what is no schema."""
+        """Raises DeclarationError for what is no schema, DocumentError for what cannot be enforced."""
         if isinstance(schema, type) and issubclass(schema, BaseModel):
             return cls(schema, spec_of(schema), schema)
         document = _document(schema)
@@ -77,9 +78,18 @@ def response_format_of(schema: dict[str, Any] | type) -> JsonObject:
 def _document(schema: dict[str, Any] | type) -> JsonObject:
     """A JSON Schema as it stands; of a class or function what LangChain makes of it, with no other keys."""
     if not isinstance(schema, dict):
-        return convert_to_json_schema(cast(Any, schema), strict=True)
+        return _converted(schema)
     inner: dict[str, Any] = schema.get("json_schema") or schema.get("function") or schema
     for key in ("schema", "parameters"):
         if isinstance(inner.get(key), Mapping):
             return {"title": inner.get("name", "record"), **inner[key]}
     return cast(JsonObject, schema)
+
+
+def _converted(schema: object) -> JsonObject:
+    try:
+        return convert_to_json_schema(cast(Any, schema), strict=True)
+    except (TypeError, ValueError) as error:
+        hint = "give a Pydantic model, a TypedDict or a JSON Schema"
+        problem = Problem("schema", "declares no record", shown(schema), hint)
+        raise DeclarationError("the record cannot be asked for like this", [problem]) from error

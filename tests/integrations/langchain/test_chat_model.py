@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.load import dumps, load, loads
 from langchain_core.messages import (
@@ -75,6 +76,19 @@ def test_the_conversation_is_sent_as_openai_has_it() -> None:
     ]
     assert (tool["role"], tool["tool_call_id"], tool["content"]) == ("tool", "1", "sunny")
     assert developer["role"] == "developer"
+
+
+def test_any_field_travels_and_the_server_refuses_what_it_does_not_know() -> None:
+    llm, canned = chat("a")
+    llm.invoke("hi", extra_body={"top_k": 4}, min_p=0.1)
+    assert (sent(canned)["top_k"], sent(canned)["min_p"]) == (4, 0.1)
+    with serving() as server:
+        llm = ChatFactorSpec(base_url=server.url, max_tokens=5)
+        assert llm.invoke("hi", top_k=1).text
+        with pytest.raises(fs.DocumentError, match="/frobnicate: unknown field"):
+            llm.invoke("hi", frobnicate=1)
+        with pytest.raises(fs.DocumentError, match="/messages"):
+            llm.invoke([])
 
 
 # -- answers ----------------------------------------------------------------------------------------------
@@ -202,6 +216,30 @@ def test_one_model_serves_several_event_loops_one_after_the_other() -> None:
             assert asyncio.run(llm.ainvoke("hi")).text
         assert len(asyncio.run(llm.abatch(["a", "b", "c"]))) == 3
         assert len(llm.batch(["a", "b"])) == 2
+
+
+def test_nothing_is_kept_of_an_event_loop_that_ended() -> None:
+    with serving() as server:
+        llm = ChatFactorSpec(base_url=server.url, max_tokens=5)
+        for _ in range(3):
+            asyncio.run(llm.ainvoke("hi"))
+        assert len(llm._connections._by_loop) == 0
+
+
+def test_a_cache_tells_settings_apart() -> None:
+    cache = InMemoryCache()
+    first, canned = chat("a", "never asked for", cache=cache)
+    assert [first.invoke("hi").text for _ in range(2)] == ["a", "a"]
+    assert len(canned.bodies) == 1
+    other, _ = chat("b", temperature=1.0, cache=cache)
+    assert other.invoke("hi").text == "b"
+    assert ChatFactorSpec(model="a")._get_llm_string() != ChatFactorSpec(model="b")._get_llm_string()
+
+
+def test_a_class_may_be_bound_as_response_format() -> None:
+    llm, canned = chat(enforced(Stay, GOOD))
+    assert json.loads(llm.bind(response_format=Stay).invoke("hi").text) == GOOD
+    assert sent(canned)["response_format"]["json_schema"]["schema"] == fs.document(Stay)
 
 
 def test_streams_over_http_and_asyncio() -> None:

@@ -174,6 +174,12 @@ def test_options_that_there_are_not_are_refused() -> None:
         llm.with_structured_output(fs.document(Stay), strategy="retry")
 
 
+@pytest.mark.parametrize("schema", [int, list[int], None, 3])
+def test_what_declares_no_record_is_refused(schema: Any) -> None:
+    with pytest.raises(fs.DeclarationError, match="declares no record"):
+        chat()[0].with_structured_output(schema)
+
+
 # -- servers that enforce nothing -------------------------------------------------------------------------
 
 
