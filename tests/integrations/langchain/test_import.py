@@ -32,3 +32,11 @@ def test_the_quick_start_is_short_and_runs(capsys: pytest.CaptureFixture[str]) -
         code = code.replace("http://127.0.0.1:8000/v1", server.url)
         exec(compile(code, "quickstart", "exec"), {"__name__": "quickstart"})
     assert capsys.readouterr().out.startswith("lines=[")
+
+
+def test_the_package_itself_brings_no_framework() -> None:
+    code = "import sys, factorspec_integrations; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert {"langchain_core", "openai", "torch", "factorspec_server"}.isdisjoint(done.stdout.split())
