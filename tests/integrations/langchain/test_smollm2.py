@@ -20,7 +20,7 @@ from examples import langchain_agent
 from factorspec_integrations import with_relations
 from factorspec_integrations.langchain import ChatFactorSpec
 
-pytestmark = [pytest.mark.slow, pytest.mark.model]
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(300)]
 
 
 @fs.sum_of("lines[*]", eq="total", name="adds up")

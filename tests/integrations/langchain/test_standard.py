@@ -45,6 +45,7 @@ class TestUnits(ChatModelUnitTests):
 
 @pytest.mark.slow
 @pytest.mark.model
+@pytest.mark.timeout(300)
 class TestWithSmolLM2(ChatModelIntegrationTests):
     @pytest.fixture(autouse=True)
     def _server(self, smollm2_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
