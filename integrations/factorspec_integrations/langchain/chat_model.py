@@ -26,7 +26,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils import from_env, secret_from_env
-from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, SkipValidation, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, SkipValidation, field_validator
 
 from factorspec_integrations.langchain.connections import Connections
 from factorspec_integrations.langchain.enforced import Enforced, StreamWatch
@@ -90,7 +90,7 @@ class ChatFactorSpec(BaseChatModel):
     streaming: bool = False
     """Whether ``invoke`` streams as well, for callbacks that want tokens."""
 
-    _connections: Connections = PrivateAttr()
+    _connections: Connections | None = PrivateAttr(default=None)
 
     @field_validator("engine", mode="after")
     @classmethod
@@ -99,11 +99,15 @@ class ChatFactorSpec(BaseChatModel):
             raise ValueError("must be a transport, such as fs.Client.local().transport")
         return engine
 
-    def model_post_init(self, context: object, /) -> None:
-        """Nothing is opened yet."""
-        super().model_post_init(context)
+    @property
+    def _answering(self) -> Connections:
+        """The connections of these settings: of others, where a copy changed them, none are used."""
         key = None if self.api_key is None else self.api_key.get_secret_value()
-        self._connections = Connections(self.base_url, key, self.max_retries + 1, self.engine)
+        wanted = Connections(self.base_url, key, self.max_retries + 1, self.engine)
+        if self._connections != wanted:
+            self._connections = wanted
+        assert self._connections is not None, "made above"
+        return self._connections
 
     @classmethod
     def local(cls, model: str = "smollm2", *, device: str | None = None, **settings: Any) -> Self:
@@ -129,10 +133,11 @@ class ChatFactorSpec(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        name = self.model or self._connections.model_name(timeout_s=self._timeout_s)
+        answering = self._answering
+        name = self.model or answering.model_name(timeout_s=self._timeout_s)
         body = self._body(name, messages, stop, kwargs)
         enforced = _enforced(body, kwargs)
-        answer = self._connections.sync.complete(body, timeout_s=self._timeout_s)
+        answer = answering.sync.complete(body, timeout_s=self._timeout_s)
         enforced.confirm(answer)
         return result_of(answer)
 
@@ -145,8 +150,9 @@ class ChatFactorSpec(BaseChatModel):
     ) -> ChatResult:
         if self.engine is not None:
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
-        transport = await self._connections.of_loop()
-        name = self.model or await self._connections.model_name_async(timeout_s=self._timeout_s)
+        answering = self._answering
+        transport = await answering.of_loop()
+        name = self.model or await answering.model_name_async(timeout_s=self._timeout_s)
         body = self._body(name, messages, stop, kwargs)
         enforced = _enforced(body, kwargs)
         answer = await transport.complete(body, timeout_s=self._timeout_s)
@@ -160,10 +166,11 @@ class ChatFactorSpec(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        name = self.model or self._connections.model_name(timeout_s=self._timeout_s)
+        answering = self._answering
+        name = self.model or answering.model_name(timeout_s=self._timeout_s)
         body = _streamed(self._body(name, messages, stop, kwargs))
         watch = StreamWatch(_enforced(body, kwargs))
-        with closing(self._connections.sync.stream(body, timeout_s=self._timeout_s)) as parts:
+        with closing(answering.sync.stream(body, timeout_s=self._timeout_s)) as parts:
             for part in parts:
                 watch.see(part)
                 for chunk in chunks_of(part):
@@ -183,8 +190,9 @@ class ChatFactorSpec(BaseChatModel):
             async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
                 yield chunk
             return
-        transport = await self._connections.of_loop()
-        name = self.model or await self._connections.model_name_async(timeout_s=self._timeout_s)
+        answering = self._answering
+        transport = await answering.of_loop()
+        name = self.model or await answering.model_name_async(timeout_s=self._timeout_s)
         body = _streamed(self._body(name, messages, stop, kwargs))
         watch = StreamWatch(_enforced(body, kwargs))
         async with aclosing(transport.stream(body, timeout_s=self._timeout_s)) as parts:
@@ -207,7 +215,7 @@ class ChatFactorSpec(BaseChatModel):
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
-            "stop": (None if given.get("response_format") else self.stop) or None,
+            "stop": None if _is_no_text(given) else self.stop or None,
             **{name: value for name, value in given.items() if name not in _OWN},
             **(given.get("extra_body") or {}),
         }
@@ -280,7 +288,8 @@ class ChatFactorSpec(BaseChatModel):
                 an answer that came is caught then; where none came, it is raised.
             method: ``function_calling`` asks for a call of one tool; the others send a response format. The
                 guarantee is the same.
-            strict: False takes an answer that no server enforced, if it is valid; else it is ``NotEnforced``.
+            strict: False takes an answer that no server enforced, if a Pydantic model finds it valid; else it
+                is ``NotEnforced``.
             refusal: let the model decline, with a reason, instead; that is LangChain's ``ModelRefusalError``.
             kwargs: as ``fs.Client.generate`` has them: ``strategy``, ``fallback``, ``max_answers``,
                 ``prompting``, ``skip_model``, ``origins``, ``max_tokens``, ...
@@ -291,7 +300,7 @@ class ChatFactorSpec(BaseChatModel):
         Raises:
             DeclarationError: the schema cannot be sent, or an option has a value that it cannot have.
         """
-        if strict is False:
+        if strict is False and isinstance(schema, type) and issubclass(schema, BaseModel):
             kwargs = {"fallback": "retry", "max_answers": 1, "prompting": "none"} | kwargs
         asked = RecordCall.of(schema, method=method, include_raw=include_raw, wishes=kwargs)
         call = replace(asked, may_decline=refusal)
@@ -337,7 +346,7 @@ class ChatFactorSpec(BaseChatModel):
         told = super()._get_llm_string(stop, **kwargs)
         if self.engine is None:
             return told
-        served = self._connections.model_name(timeout_s=self._timeout_s)
+        served = self._answering.model_name(timeout_s=self._timeout_s)
         return f"{told}---{served}{sorted(self._identifying_params.items())}"
 
     def to_json(self) -> SerializedConstructor | SerializedNotImplemented:
@@ -348,6 +357,11 @@ class ChatFactorSpec(BaseChatModel):
 def _enforced(body: JsonObject, given: dict[str, Any]) -> Enforced:
     """What the answer has to confirm; nothing where the caller checks the answer."""
     return Enforced.of(body) if given.get("require_enforced", True) else Enforced()
+
+
+def _is_no_text(given: dict[str, Any]) -> bool:
+    """Whether the answer has to be a record or a call, which do not end at a string."""
+    return bool(given.get("response_format")) or given.get("tool_choice") not in (None, "auto", "none")
 
 
 def _streamed(body: JsonObject) -> JsonObject:

@@ -46,9 +46,9 @@ def _tools_of(body: JsonObject) -> dict[str, str]:
     if body.get("tool_choice") == "none":
         return {}
     listed = cast("list[Mapping[str, Any]]", body.get("tools") or [])
-    functions = [tool["function"] for tool in listed if tool.get("type") == "function"]
+    functions = [tool["function"] for tool in listed if isinstance(tool.get("function"), dict)]
     return {
-        function["name"]: parse_document(function["parameters"]).hash
+        str(function.get("name")): parse_document(function["parameters"]).hash
         for function in functions
         if VENDOR in (function.get("parameters") or {})
     }

@@ -64,7 +64,7 @@ class RecordCall:
         _check(method, wishes)
         wanted = Wanted.of(schema)
         made = cls(wanted, Options(model="", **wishes), frozenset(wishes), method, include_raw)
-        if wanted.is_plain and made.is_checked and made.options.max_answers > 1:
+        if wanted.is_plain and made.is_checked:
             hint = "declare it as a Pydantic model"
             problem = Problem("schema", "only a model's own validation can check answers", None, hint)
             raise DeclarationError(_CANNOT, [problem])

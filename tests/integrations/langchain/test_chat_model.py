@@ -53,6 +53,14 @@ def test_nothing_is_sent_that_says_nothing() -> None:
     assert sent(canned) == {"model": "canned", "temperature": 0.0}
 
 
+def test_a_stop_is_for_texts() -> None:
+    llm, canned = chat(enforced(Stay, GOOD), "a", "b", stop=["x"])
+    llm.invoke("hi", response_format=Stay)
+    llm.invoke("hi", tools=[{"type": "function"}], tool_choice="required")
+    llm.invoke("hi", tools=[{"type": "function"}], tool_choice="auto")
+    assert [body.get("stop") for body in canned.bodies] == [None, None, ["x"]]
+
+
 def test_the_conversation_is_sent_as_openai_has_it() -> None:
     llm, canned = chat("done")
     llm.invoke([
@@ -223,7 +231,7 @@ def test_nothing_is_kept_of_an_event_loop_that_ended() -> None:
         llm = ChatFactorSpec(base_url=server.url, max_tokens=5)
         for _ in range(3):
             asyncio.run(llm.ainvoke("hi"))
-        assert len(llm._connections._by_loop) == 0
+        assert len(llm._answering._by_loop) == 0
 
 
 def test_a_cache_tells_settings_apart() -> None:
@@ -321,6 +329,16 @@ def test_copies_work_as_the_original_does() -> None:
     assert copy.deepcopy(ChatFactorSpec()).base_url == ChatFactorSpec().base_url
     assert llm.model_copy(update={"temperature": 1.0}).invoke("hi").text == "a"
     assert copy.copy(llm).invoke("hi").text == "b"
+
+
+def test_a_copy_with_another_address_asks_there() -> None:
+    with serving() as server:
+        elsewhere = ChatFactorSpec(base_url="http://127.0.0.1:9/v1", max_retries=0, max_tokens=5)
+        with pytest.raises(fs.ConnectionLost):
+            elsewhere.invoke("hi")
+        assert elsewhere.model_copy(update={"base_url": server.url}).invoke("hi").text
+        elsewhere.base_url = server.url
+        assert elsewhere.invoke("hi").text
 
 
 def test_wrong_settings_are_refused() -> None:

@@ -174,6 +174,12 @@ def test_options_that_there_are_not_are_refused() -> None:
         llm.with_structured_output(fs.document(Stay), strategy="retry")
 
 
+def test_a_dictionary_that_no_server_enforced_is_never_taken() -> None:
+    llm, _ = chat('{"cities": 3}')
+    with pytest.raises(fs.NotEnforced):
+        llm.with_structured_output(fs.document(Stay), strict=False).invoke("A stay.")
+
+
 @pytest.mark.parametrize("schema", [int, list[int], None, 3])
 def test_what_declares_no_record_is_refused(schema: Any) -> None:
     with pytest.raises(fs.DeclarationError, match="declares no record"):
