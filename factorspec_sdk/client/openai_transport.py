@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -146,7 +148,21 @@ def _package() -> Any:
         import tenacity  # noqa: F401 - found missing here rather than at the first failure
     except ModuleNotFoundError as error:
         raise MissingExtra(f"sending requests needs {error.name!r}; run: {INSTALL}") from error
+    _http_libraries()
     return openai
+
+
+def _http_libraries() -> list[Any]:
+    """The HTTP libraries that are there of those that releases of the package use.
+
+    They are imported with the package: a thread that imports one later breaks the requests of others, since
+    the package asks whether it is loaded, and finds it half loaded.
+    """
+    found: list[Any] = []
+    for name in ("httpx2", "httpx"):
+        with suppress(ModuleNotFoundError):
+            found.append(import_module(name))
+    return found
 
 
 def _retrying(attempts: int, *, is_async: bool = False) -> Retrying | AsyncRetrying:
@@ -168,10 +184,9 @@ def _retrying(attempts: int, *, is_async: bool = False) -> Retrying | AsyncRetry
 
 def _broken_stream() -> tuple[type[Exception], ...]:
     """What reading a stream raises; some versions of the package let its HTTP library's errors through."""
-    import httpx
     import openai
 
-    return openai.APIError, httpx.HTTPError
+    return openai.APIError, *(library.HTTPError for library in _http_libraries())
 
 
 def _arguments(body: JsonObject, timeout_s: float) -> dict[str, Any]:
@@ -208,13 +223,14 @@ def _first(models: Any, base_url: str) -> str:
 
 
 def _translated(error: Exception, base_url: str) -> FactorspecError:
-    import httpx
     import openai
 
-    if isinstance(error, httpx.TimeoutException | openai.APITimeoutError):
+    libraries = _http_libraries()
+    late = (openai.APITimeoutError, *(library.TimeoutException for library in libraries))
+    if isinstance(error, late):
         message = f"no answer from {base_url} in time; raise timeout_s or ask for less"
         return ConnectionLost(message, timed_out=True)
-    if isinstance(error, httpx.HTTPError):
+    if isinstance(error, tuple(library.HTTPError for library in libraries)):
         return ConnectionLost(f"the connection to {base_url} broke: {str(error) or type(error).__name__}")
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error

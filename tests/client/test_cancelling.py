@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
+import openai
 import pytest
 from pydantic import BaseModel, Field
 
@@ -163,3 +166,38 @@ def test_many_records_take_a_connection_for_each_request_at_a_time() -> None:
         before = line.num_connections
         asyncio.run(run(line.url))
         assert line.num_connections - before <= 3
+
+
+ALONE = """
+import sys
+sys.modules["httpx"] = None  # newer releases of openai come with another library
+from threading import Thread
+from factorspec_sdk.client import Client
+from factorspec_sdk.errors import ConnectionLost
+from pydantic import BaseModel
+
+class Yes(BaseModel):
+    yes: bool
+
+client, lost = Client("http://127.0.0.1:9/v1", model="m", attempts=1), []
+before = {name for name in sys.modules if name.startswith("httpx")}
+
+def ask():
+    try:
+        client.generate(Yes, "Yes?")
+    except ConnectionLost:
+        lost.append(True)
+
+threads = [Thread(target=ask) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(lost) == 8, lost
+assert before == {name for name in sys.modules if name.startswith("httpx")}
+"""
+
+
+@pytest.mark.skipif(int(openai.__version__.split(".")[0]) < 3, reason="this release needs httpx itself")
+def test_lost_connections_are_told_with_what_a_clean_install_has() -> None:
+    subprocess.run([sys.executable, "-c", ALONE], check=True, timeout=60)
