@@ -14,7 +14,10 @@
         print(call.name, call.arguments)
 
 The same dictionaries go into ``create``, ``parse`` and ``stream`` of both clients; nothing here imports the
-package. Answers are checked as ``fs.Client`` checks them: the server has to say that it enforced the spec.
+package. Where the package itself shall make the typed object, give its ``parse`` the class
+``factorspec_integrations.with_relations(Trip)``, and its answer to ``parse`` here, which checks the echo.
+
+Answers are checked as ``fs.Client`` checks them: the server has to say that it enforced the spec.
 """
 
 from __future__ import annotations

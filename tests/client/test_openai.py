@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 import factorspec_sdk as fs
+from factorspec_integrations import with_relations
 from factorspec_sdk import errors
 from factorspec_sdk.client import IncompleteAnswer, InvalidAnswer, UnenforcedAnswer
 from factorspec_sdk.client.tool_calls import ToolCall
@@ -91,6 +92,13 @@ def test_create_and_parse(client: Any) -> None:
     assert parse(Stay, raw.http_response.json()) == stay
     parsed = client.chat.completions.parse(**LIMITS, seed=1, response_format=response_format(Stay))
     assert parse(Stay, parsed) == stay
+
+
+def test_the_package_may_make_the_typed_object(client: Any) -> None:
+    asked = {**LIMITS, "seed": 1, "response_format": with_relations(Shortly)}
+    answer = client.chat.completions.parse(**asked)
+    assert isinstance(answer.choices[0].message.parsed, Shortly)
+    assert parse(Shortly, answer) == answer.choices[0].message.parsed
 
 
 def test_each_of_several_choices(client: Any) -> None:
