@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from weakref import finalize
 
@@ -20,11 +21,13 @@ from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
 from factorspec_sdk.decoding.session import OnBudget, Session
 from factorspec_sdk.errors import (
+    BudgetSpent,
     DeclarationError,
     DocumentError,
     EngineError,
     Problem,
     TokenLimitTooSmall,
+    TooLarge,
     shown,
 )
 from factorspec_sdk.graph.feasibility import UNBOUNDED, Feasibility
@@ -35,6 +38,8 @@ _MAX_HYPOTHESES = 4096
 _ON_BUDGET = ("narrow", "abort")
 #: about what the runs may take that a decoder remembers, in bytes
 MAX_RUN_BYTES = 1 << 20
+#: tokens of the first decision behind which runs are prepared
+_MOST_PREPARED = 8
 _STEPS_FOR_A_MESSAGE = 2_000
 # Records with more decisions are not searched for a message: the search would not end.
 _SLOTS_FOR_A_MESSAGE = 100
@@ -95,20 +100,27 @@ class Decoder:
         self._max_run_bytes = max_run_bytes
         self.choice_plans = ChoicePlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
-        is_read = any(map(feasibility.reads, range(len(program.slots))))
-        if max_run_bytes and not is_read and wants_rehearsal(self.layout):
+        self._is_read = any(map(feasibility.reads, range(len(program.slots))))
+        if max_run_bytes and not self._is_read and wants_rehearsal(self.layout):
             rehearse(self.runs)
 
     def prepare(self) -> None:
         """Work out the run before the first decision, and those behind the first ones that no relation reads.
 
+        Where relations read what is decided, and few tokens may come there, so are the runs behind those: a
+        first decision often settles most of a record, and what it settles is the longest run of all.
+
         Servers call it where they compile, off the engine's thread: with an objective the first questions to
         the oracle may take tens of milliseconds. Does nothing the second time.
         """
-        if self._max_run_bytes:
-            begin(self.runs, self.layout)
-        else:
-            self.runs.root()
+        root = self.runs.root()
+        if not self._max_run_bytes:
+            return
+        begin(self.runs, self.layout)
+        if self._is_read and not root.free and root.allowed.count <= _MOST_PREPARED:
+            for token in root.allowed.ids().tolist():
+                with suppress(BudgetSpent, TooLarge):  # a session that goes there says so
+                    self.runs.after(root, token)
 
     def session(
         self,

@@ -163,6 +163,22 @@ def test_limits_of_small_specs(canonical: Canonical) -> None:
     assert near
 
 
+def test_runs_behind_a_first_decision_are_prepared(canonical: Canonical) -> None:
+    """Where relations read it and few tokens may come; what sessions write is the same."""
+    for number, decoder in enumerate(specs(canonical, 12)):
+        decoder.prepare()
+        root = decoder.runs.root()
+        few = not root.free and root.allowed.count <= 8
+        assert set(root.children) == (set(root.allowed.ids().tolist()) if few else set())
+        walk(decoder, random.Random(number), 3, 60, limits=False)
+
+
+def test_nothing_more_is_prepared_where_it_is_not_kept(canonical: Canonical) -> None:
+    for decoder in specs(canonical, 3, max_run_bytes=0):
+        decoder.prepare()
+        assert not decoder.runs.root().children
+
+
 def test_a_second_session_opens_nothing_anew(canonical: Canonical, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind texts that differ, and with limits that are ample."""
     for decoder in (free(note_program(), canonical), *specs(canonical, 4)):
