@@ -21,7 +21,7 @@ DEV_STAMP := $(VENV)/.factorspec-dev-$(WISH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test all check format-check format lint types imports wheel tokenizers openai-versions ci-sglang benchmarks install clean
+.PHONY: help demo test test-compiled compiled interpreted all check format-check format lint types imports wheel tokenizers openai-versions ci-sglang benchmarks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,19 @@ test: $(DEV_STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest
 
 all: check test wheel  ## what CI runs: format, lint, types, import rules, tests, wheel
+
+compiled: $(DEV_STAMP)  ## compile the hot modules beside their sources (needs a C compiler; some minutes)
+	$(BIN)/python hatch_build.py
+
+interpreted:  ## remove what was compiled beside the sources
+	find factorspec_sdk -name '*.so' -delete -o -name '*.pyd' -delete
+
+# What is compiled, under the tests of what it does. Without a C compiler there is nothing to test.
+COMPILED_TESTS := tests/fields tests/graph tests/tokens tests/decoding tests/differential tests/packaging/test_compiled.py
+test-compiled: compiled  ## tests of what is compiled, on the compiled modules; removes them
+	@$(BIN)/python -c 'import sys, factorspec_sdk; sys.exit(not factorspec_sdk.is_compiled())' \
+	  || { echo 'nothing is compiled here, so there is nothing to test'; exit 0; } \
+	  && { $(BIN)/python -m pytest $(COMPILED_TESTS); status=$$?; $(MAKE) interpreted; exit $$status; }
 
 check: format-check lint types imports  ## everything but tests and wheel
 

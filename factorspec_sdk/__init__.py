@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from factorspec_sdk.core import is_compiled  # before all that may be compiled
 from factorspec_sdk.errors import (
     BindingError,
     BudgetSpent,
@@ -157,6 +158,8 @@ __all__ = [
     "EmptyDomain", "Unsatisfiable", "TokenLimitTooSmall", "TooLarge", "BudgetSpent", "RecordError",
     "EngineError", "NotEnforced", "MissingExtra", "ModelNotFound", "Overloaded", "Incomplete",
     "ConnectionLost",
+    # what is installed
+    "is_compiled",
 ]  # fmt: skip
 
 _LAZY = {

@@ -25,8 +25,9 @@ class Quotient(ValueNode):
     __slots__ = ("dividend", "divisor", "mode")
 
     def __init__(self, store: NodeStore, dividend: ValueNode, divisor: ValueNode, mode: Rounding) -> None:
-        bounds = _quotient_bounds(dividend, divisor, mode)
-        super().__init__(store, dividend.slots | divisor.slots, *bounds, *_certainty(dividend, divisor))
+        lo, hi = _quotient_bounds(dividend, divisor, mode)
+        definite, may_miss = _certainty(dividend, divisor)
+        super().__init__(store, dividend.slots | divisor.slots, lo, hi, definite, may_miss)
         self.dividend, self.divisor, self.mode = dividend, divisor, mode
 
     def _residual(self, slot: int, index: int, code: Code) -> ValueNode:
@@ -43,8 +44,9 @@ class Modulo(ValueNode):
     __slots__ = ("dividend", "divisor")
 
     def __init__(self, store: NodeStore, dividend: ValueNode, divisor: ValueNode) -> None:
-        bounds = _modulo_bounds(dividend, divisor)
-        super().__init__(store, dividend.slots | divisor.slots, *bounds, *_certainty(dividend, divisor))
+        lo, hi = _modulo_bounds(dividend, divisor)
+        definite, may_miss = _certainty(dividend, divisor)
+        super().__init__(store, dividend.slots | divisor.slots, lo, hi, definite, may_miss)
         self.dividend, self.divisor = dividend, divisor
 
     def _residual(self, slot: int, index: int, code: Code) -> ValueNode:

@@ -17,18 +17,6 @@ Hypotheses = tuple[Hypothesis, ...]
 _NO_TOKENS = Allowed.of(())
 
 
-class Exit(NamedTuple):
-    """What follows a number that no relation reads (``number_runs.py``).
-
-    Attributes:
-        run: the empty run there, its hypotheses are rows of tables.
-        ids: the tokens by which it goes on; none is a digit of the number.
-    """
-
-    run: Run
-    ids: frozenset[int]
-
-
 @dataclass(slots=True, eq=False)
 class Run:
     """A certain run and what comes after it. Shared by sessions; immutable but for what is remembered.
@@ -66,6 +54,18 @@ class Run:
         """About the memory that the run takes by itself, in bytes: tables and free texts' rows are shared."""
         ids = 0 if self.free else self.allowed.count
         return _BYTES + _BYTES_OF_TOKEN * len(self.tokens) + _BYTES_OF_ID * ids + _BYTES * len(self.after)
+
+
+class Exit(NamedTuple):
+    """What follows a number that no relation reads (``number_runs.py``).
+
+    Attributes:
+        run: the empty run there, its hypotheses are rows of tables.
+        ids: the tokens by which it goes on; none is a digit of the number.
+    """
+
+    run: Run
+    ids: frozenset[int]
 
 
 _BYTES = 1024

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from factorspec_sdk.core import is_compiled
 from factorspec_sdk.errors import reason_of
 from factorspec_sdk.explaining import report as report_on
 from factorspec_sdk.graph.compile import compile_spec
@@ -64,7 +65,8 @@ def main() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"factorspec {distribution_version()}")
+        core = "compiled" if is_compiled() else "Python"
+        typer.echo(f"factorspec {distribution_version()} ({core} core)")
         raise typer.Exit
 
 

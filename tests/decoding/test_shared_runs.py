@@ -179,6 +179,7 @@ def test_nothing_more_is_prepared_where_it_is_not_kept(canonical: Canonical) -> 
         assert not decoder.runs.root().children
 
 
+@pytest.mark.sources
 def test_a_second_session_opens_nothing_anew(canonical: Canonical, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind texts that differ, and with limits that are ample."""
     for decoder in (free(note_program(), canonical), *specs(canonical, 4)):

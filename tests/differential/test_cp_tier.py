@@ -65,6 +65,7 @@ def test_masks_and_limits_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> 
     assert seen > 300
 
 
+@pytest.mark.sources
 def test_values_that_the_search_leaves_undecided_are_asked_of_cp_sat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a record is begun, the search has no step left."""
     asked = 0

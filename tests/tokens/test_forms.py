@@ -97,6 +97,7 @@ def test_no_text_is_a_negative_zero(number_canonical: Canonical, places: int) ->
     compare(number_canonical, Held("", 0), domain, IndexSet.full(len(domain)))
 
 
+@pytest.mark.sources
 def test_ten_million_amounts_need_few_questions(number_canonical: Canonical) -> None:
     asked = 0
 

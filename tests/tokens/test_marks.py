@@ -209,6 +209,7 @@ def test_what_is_held_is_short_in_both_layouts(marked: Canonical) -> None:
     assert certain(marked, NOTHING_HELD, "7", Continuation(", ", '"'))[1].text in ("", " ", ", ")
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("name", MARKED)
 @pytest.mark.parametrize(
     "mistake",
@@ -232,6 +233,7 @@ def test_a_wrong_cut_is_found_by_the_self_check(
         Canonical(fresh(name))
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("name", MARKED)
 @pytest.mark.parametrize("lost", [1, 2])
 def test_tokens_called_stable_too_soon_are_found_by_the_self_check(
