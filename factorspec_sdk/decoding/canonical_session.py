@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.report import Report, TextFilter
@@ -61,7 +62,7 @@ class CanonicalSession(Session):
         text_filter = TextFilter(tally.checked, tally.refused, dropped, tally.time_s)
         return replace(super().report, text_filter=text_filter)
 
-    def admits(self, token: int, after: Sequence[int] = ()) -> bool:
+    def admits(self, token: SupportsIndex, after: Sequence[int] = ()) -> bool:
         """True if the token may be committed behind the tokens ``after``, which may be committed here.
 
         Does not change the session but for its report.
@@ -69,7 +70,7 @@ class CanonicalSession(Session):
         if after:
             twin = super().copy()  # counts where this one does
             return Session.commit(twin, after) == len(after) and twin.admits(token)
-        start = perf_counter()
+        start, token = perf_counter(), index(token)
         admitted = self._admits_here(token)
         self._tally.checked += 1
         self._tally.refused += not admitted
@@ -78,7 +79,7 @@ class CanonicalSession(Session):
             self._admitted = (len(self._tokens), token)
         return admitted
 
-    def commit(self, token_ids: Iterable[int]) -> int:
+    def commit(self, token_ids: Iterable[SupportsIndex]) -> int:
         """Write tokens. Stops at the first that is not admitted; the session is refused then.
 
         Raises:

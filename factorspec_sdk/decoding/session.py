@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import takewhile
 from math import inf
-from operator import index
-from typing import TYPE_CHECKING, Literal
+from operator import eq, index
+from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from factorspec_sdk.decoding.holes import HoleStep
 from factorspec_sdk.decoding.hypotheses import NARROWED
@@ -136,7 +136,7 @@ class Session:
             return Allowed.of((run.tokens[self._offset],))
         return run.allowed
 
-    def admits(self, token: int, after: Sequence[int] = ()) -> bool:
+    def admits(self, token: SupportsIndex, after: Sequence[int] = ()) -> bool:
         """True if a token of ``allowed`` may be committed, behind the tokens ``after``.
 
         Only with ``canonical_text`` an allowed token may not; engines need not ask otherwise.
@@ -198,7 +198,7 @@ class Session:
         size = PlanSize(width, shape, until_s)
         return guessed_plan(trunk, self._tokens, run_after, guesses, size)
 
-    def commit(self, token_ids: Iterable[int]) -> int:
+    def commit(self, token_ids: Iterable[SupportsIndex]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.
 
         Returns:
@@ -224,30 +224,28 @@ class Session:
             raise
         return written
 
-    def _commit_known(self, given: tuple[int, ...]) -> bool:
-        """Write a whole certain run as it was planned, or one token that was chosen after this run before, or
-        one of text.
+    def _commit_known(self, given: tuple[SupportsIndex, ...]) -> bool:
+        """Write what nearly every ``commit`` writes; False: it is something else, and nothing is written.
 
-        That is what nearly every ``commit`` writes. False: nothing is written.
+        A whole certain run as it was planned, a token that was chosen after this run before, one of text.
         """
         run, step = self._run, self._step
         if run is None or self._refused:
             return False
-        if step is not None:
-            return len(given) == 1 and type(given[0]) is int and self._take_text(step, given[0]) == 1
-        if given is run.tokens and not self._offset:
-            self._tokens += given
+        if given is run.tokens and step is None and not self._offset:
+            self._tokens += run.tokens
             self._offset = len(given)
             return True
-        if len(given) > 1 or self._offset < len(run.tokens) or not self._is_plain:
-            return False
         token = given[0]
-        child = run.children.get(token) if type(token) is int else None
-        if child is None:
+        if len(given) > 1 or type(token) is not int:
             return False
-        self._tokens.append(token)
-        self._begin(child)
-        return True
+        if step is not None:
+            return self._take_text(step, token) == 1
+        child = run.children.get(token) if self._offset == len(run.tokens) and self._is_plain else None
+        if child is not None:
+            self._tokens.append(token)
+            self._begin(child)
+        return child is not None
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last ``num_tokens`` tokens, and a refusal."""
@@ -337,7 +335,7 @@ class Session:
             raise BudgetSpent(message, partial=self.text)
         return run
 
-    def _take(self, given: tuple[int, ...], at: int) -> int:
+    def _take(self, given: tuple[SupportsIndex, ...], at: int) -> int:
         """Write some of the tokens from ``at`` on: a certain run's, or one that is chosen, or none."""
         if self._step is not None:
             return self._take_text(self._step, index(given[at]))
@@ -346,10 +344,10 @@ class Session:
             return self._take_certain(run, given[at:] if at else given)
         return self._take_chosen(run, index(given[at]))
 
-    def _take_certain(self, run: Run, given: tuple[int, ...]) -> int:
+    def _take_certain(self, run: Run, given: tuple[SupportsIndex, ...]) -> int:
         rest = run.tokens[self._offset :] if self._offset else run.tokens
         if rest is not given and rest != given[: len(rest)]:
-            same = takewhile(lambda pair: pair[0] == pair[1], zip(rest, given, strict=False))
+            same = takewhile(lambda pair: bool(eq(pair[0], pair[1])), zip(rest, given, strict=False))
             rest = tuple(token for token, _ in same)
         self._tokens += rest
         self._offset += len(rest)
