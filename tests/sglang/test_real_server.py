@@ -183,3 +183,12 @@ def test_a_limit_below_the_shortest_record_is_told() -> None:
     with Client(URL, timeout_s=TIMEOUT_S) as client, pytest.raises(fs.TokenLimitTooSmall) as caught:
         client.generate(Note, "A note.", max_tokens=5)
     assert caught.value.token_limit == 5
+
+
+def test_a_record_takes_no_more_steps_than_it_has_choices() -> None:
+    with Client(URL, timeout_s=TIMEOUT_S) as client:
+        report = client.generate(fs.bind(Trip, TODAY), "A trip, please.", max_tokens=300).report
+    assert report.widest > 1
+    assert report.model_steps <= report.choice_points
+    assert report.model_steps + report.fill_steps < report.tokens
+    assert report.drafts["certain"].accepted > report.certain // 2  # not those behind a choice
