@@ -11,7 +11,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,7 +63,7 @@ class Served:
         started = time.monotonic()
         command = [sys.executable, "-m", "factorspec_server", "serve", "--model", self._model]
         self._process = subprocess.Popen([*command, "--port", str(self.port)], stderr=subprocess.DEVNULL)
-        while not self._is_there():
+        while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() - started > _START_S:
                 raise SystemExit("the server does not start")
             time.sleep(0.2)
@@ -73,12 +75,14 @@ class Served:
             self._process.kill()
             self._process.wait()
 
-    def _is_there(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
+    def _is_ready(self) -> bool:
+        """It listens before its model is loaded, and answers after."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=2)) as connection:
+            try:
+                connection.request("GET", "/health")
+                return connection.getresponse().status == HTTPStatus.OK
+            except (OSError, HTTPException):
+                return False
 
 
 @contextmanager
