@@ -22,6 +22,8 @@ from factorspec_server.sglang.chains import Chain, Decision, chain_of
 _logger = logging.getLogger(__name__)
 #: a choice among more values is not looked behind; nor is one for longer than this
 _MOST_VALUES, _AT_ONCE_S = 16, 0.002
+#: a look of more seconds is a long one, and so many steps pass without any then
+_SLOW_S, _REST_STEPS = 0.006, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class LocalPlans:
     def __init__(self, row_words: int) -> None:
         self._row_words = row_words
         self._choosing: list[tuple[int, Session]] = []
+        self._resting = 0
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """See ``PlanSource``."""
@@ -94,14 +97,25 @@ class LocalPlans:
             row[self._row_words :] = 0
 
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:
-        """See ``PlanSource``. Sessions with few values to choose from come first; decoders keep the runs."""
+        """See ``PlanSource``. Sessions with few values to choose from come first; decoders keep the runs.
+
+        What is asked of an oracle cannot be broken off. Where one look takes long, none is taken for a while:
+        its kind is dear to look at, or other threads need the time.
+        """
+        if self._resting:
+            self._resting -= 1
+            self._choosing = []
         for count, session in sorted(self._choosing, key=lambda choosing: choosing[0]):
             if count > _MOST_VALUES or is_over():
                 break
+            began_s = perf_counter()
             try:
                 session.plan(guesses=_all_values, until_s=perf_counter() + _AT_ONCE_S)
             except Exception:  # noqa: BLE001
                 continue  # the session says so itself when its turn comes
+            if perf_counter() - began_s > _SLOW_S:
+                self._resting = _REST_STEPS
+                break
         self._choosing = []
 
 

@@ -7,6 +7,7 @@ import pytest
 from factorspec_server.drafting import Allowed, Certain, DraftingPolicy, Off
 from factorspec_server.drafting import Chain as Chains
 from factorspec_server.drafting.seam import Choice, DraftKind, Plan
+from factorspec_server.sglang import plan_source
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain, Decision, chain_of
 from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
 from tests.server.engines.random_trees import RandomTrees
@@ -89,3 +90,20 @@ def test_looking_ahead_changes_nothing_and_ends_in_time() -> None:
     plans.look_ahead(lambda: False)
     assert plans.chains(asked) == before
     assert all(one.session.state == "open" for one in asked)
+
+
+def test_after_a_long_look_none_is_taken_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(10_000))
+    asked = [Asked(ToySession(((3, 4), (3, 5))), Certain(), END, 50)]
+    plans, looked = LocalPlans(4), 0
+
+    def is_over() -> bool:
+        nonlocal looked
+        looked += 1
+        return False
+
+    monkeypatch.setattr(plan_source, "perf_counter", lambda: float(next(clock)))  # each look takes long
+    for _ in range(52):
+        plans.chains(asked)
+        plans.look_ahead(is_over)
+    assert looked == 2
