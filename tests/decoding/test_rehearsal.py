@@ -167,6 +167,7 @@ def test_records_that_are_begun_change_nothing(
     walk(found, random.Random(begun), 4, 150, limits=limits)
 
 
+@pytest.mark.sources
 def test_the_first_decisions_are_made_before_the_first_record(
     canonical: Canonical, monkeypatch: pytest.MonkeyPatch
 ) -> None:
