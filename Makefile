@@ -77,7 +77,7 @@ openai-versions: $(DEV_STAMP)  ## the openai package's oldest supported release 
 	$(BIN)/python -m tests.conformance.openai_versions $(FETCH)
 
 ci-sglang: $(DEV_STAMP)  ## SGLang with our plugin on this CPU: installs it (9 GB, kept), tests it, kills it
-	$(BIN)/python -m tests.sglang $(FETCH)
+	$(BIN)/python -m tests.sglang $(FETCH) $(if $(WITHIN),--within $(WITHIN))
 
 benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
 	for variant in strict loose open; do \

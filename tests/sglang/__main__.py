@@ -2,7 +2,7 @@
 
 ::
 
-    python -m tests.sglang [--where-possible] [--environment FOLDER] [tests and options of pytest …]
+    python -m tests.sglang [--where-possible] [--within SECONDS] [--environment FOLDER] [tests …]
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ URL_VARIABLE = "FACTORSPEC_SGLANG_URL"
 _MARK = "FACTORSPEC_TEST_RUN"
 _READY_S = 600.0
 _GONE_S = 60.0
+#: what the tests take, with the start of the server, on two slow cores
+_TESTS_S = 480.0
 #: see conformance/openai_package/target.py; SGLang's own errors name no fields, and any model's name will do
 _CAPABILITIES = "chat,record,relations"
 _FLAGS = (
@@ -42,15 +44,23 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--where-possible", action="store_true", help="a machine that cannot is no error")
+    parser.add_argument("--within", type=float, default=3600.0, metavar="SECONDS", help="all may take")
     parser.add_argument("--environment", type=Path, help="an environment that has SGLang and what we need")
     options, rest = parser.parse_known_args()
     try:
-        python = made(options.environment)
+        python = made(options.environment, _install_s(options.within))
     except NotHere as error:
         print(f"skipped: the tests of SGLang: {error}")
         return 0 if options.where_possible else 1
     with tempfile.TemporaryDirectory() as folder:
         return _run(python, Path(folder), rest)
+
+
+def _install_s(within: float) -> float:
+    """Seconds that installing may take. Raises NotHere where the tests alone take longer than there is."""
+    if within < _TESTS_S:
+        raise NotHere(f"{within:.0f} s are left, the tests take {_TESTS_S:.0f}; run: make ci-sglang")
+    return within - _TESTS_S
 
 
 def _run(python: Path, folder: Path, rest: list[str]) -> int:

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _NEEDED_BYTES = 14 << 30
 _NEEDED_MEMORY_BYTES = 5 << 30
-_INSTALL_S = 1500.0
 # What the plugin needs beside what SGLang brings: as in pyproject.toml.
 _BESIDE = ("ortools>=9.15,<9.16", "typer>=0.15,<1", "jsonschema>=4.21,<5")
 
@@ -29,11 +28,12 @@ class NotHere(Exception):
     """SGLang cannot run on this machine; the message says why, in one line."""
 
 
-def made(folder: Path | None = None) -> Path:
+def made(folder: Path | None = None, install_s: float = 1500.0) -> Path:
     """The interpreter of the environment, made now if it is not there.
 
     Args:
         folder: an environment that has SGLang already; None: the one in the cache.
+        install_s: how long installing may take.
 
     Raises:
         NotHere: it cannot be made here.
@@ -49,7 +49,7 @@ def made(folder: Path | None = None) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         _check_room(folder)
         print(f"installing sglang {TESTED[-1]} into {folder} (9 GB) …", flush=True)
-        _install(folder)
+        _install(folder, install_s)
         stamp.touch()
     return _python(folder)
 
@@ -99,14 +99,17 @@ def _cached_memory() -> int:
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Cached:"))
 
 
-def _install(folder: Path) -> None:
+def _install(folder: Path, install_s: float) -> None:
     try:
         venv.create(folder, with_pip=True)
         command = [str(_python(folder)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         wanted = [f"sglang=={TESTED[-1]}", *_BESIDE]
-        done = subprocess.run([*command, *wanted], capture_output=True, text=True, timeout=_INSTALL_S)
+        done = subprocess.run(
+            [*command, *wanted], capture_output=True, text=True, timeout=max(1.0, install_s)
+        )
     except subprocess.TimeoutExpired as error:
-        raise NotHere(f"sglang {TESTED[-1]} was not installed within {_INSTALL_S:g} s") from error
+        shutil.rmtree(folder, ignore_errors=True)
+        raise NotHere(f"sglang {TESTED[-1]} was not installed within {install_s:.0f} s") from error
     except OSError as error:
         raise NotHere(f"no environment can be made: {error}") from error
     if done.returncode:
