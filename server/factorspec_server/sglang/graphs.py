@@ -61,7 +61,9 @@ class Graphs:
         mr, algorithm = self._model_runner, self._algorithm
         widths = [width for width in self._settings.widths if width <= self._most]
         self._uniform = {width: runners.build(mr, algorithm, width) for width in reversed(widths)}
-        uniform = [built.graphs for built in self._uniform.values()]
+        # a decode's graph runs with what its attention has prepared for the batch: not by itself; and up to
+        # some inputs a step costs what one of a single input does
+        chains = [built.graphs for width, built in self._uniform.items() if width > 1]
         tiers: tuple[int, ...] = ()
         cost = None
         if self._settings.ragged is not False and self._has_ragged:
@@ -70,7 +72,7 @@ class Graphs:
             cost = runners.costs([self._ragged.graphs])
         self.shapes = Shapes(
             widths=tuple(widths),
-            uniform=runners.costs(uniform),
+            uniform=runners.costs(chains) if chains else CostModel(((1, 1.0),)),
             batches=tuple(self._uniform[min(widths[1:], default=1)].graphs.capture_bs),
             most_inputs=runners.MOST_INPUTS,
             tiers=tiers,

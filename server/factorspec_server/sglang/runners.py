@@ -3,7 +3,8 @@
 A captured graph and the attention backend behind it hold for one width only, so each width has both, and the
 worker puts them in place for the step at hand::
 
-    width 1, 8, 16, …   graphs by number of requests
+    width 1             graphs by number of requests, those of a decode without speculation
+    width 8, 16, …      graphs by number of requests
     ragged              graphs by number of inputs (tiers)
 
 The graphs of one width beyond 1, and the ragged ones, compute logits at one row of each request only: which,
@@ -44,8 +45,10 @@ _TIMED = 3
 class ChainRunner(compat.DecodeCudaGraphRunner):
     """Graphs for chains of one width; see ``Built`` for how one is made."""
 
-    def get_spec_info(self, num_tokens: int) -> ChainInput:
+    def get_spec_info(self, num_tokens: int) -> ChainInput | None:
         """What the model sees while it is captured."""
+        if self.capture_forward_mode.is_decode():
+            return None
         width, slots = self.captured_req_width, self._slots(num_tokens)
         info = ChainInput(width=width, new_seq_lens=self.buffers.seq_lens)
         if width > 1 or self.ragged_verify_mode:
@@ -165,7 +168,7 @@ def build(model_runner: Any, algorithm: Any, width: int, *, ragged: bool = False
 @contextmanager
 def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> Iterator[None]:
     """Settings that hold while graphs of a width are made, and are put back afterwards."""
-    server_args = model_runner.server_args
+    server_args, own = model_runner.server_args, model_runner.spec_algorithm
     names = ("speculative_num_draft_tokens", "speculative_num_steps")
     before = {name: getattr(server_args, name) for name in names}
     workspace, shared = model_runner.init_new_workspace, model_runner.graph_shared_output
@@ -175,12 +178,15 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
     server_args.override("factorspec", **dict(zip(names, (width, max(1, width - 1)), strict=True)))
     model_runner.graph_shared_output = _NoSharedLogits(model_runner.device)
     algorithm.width, algorithm.ragged = width, ragged
+    if width == 1 and not ragged:
+        model_runner.spec_algorithm = compat.SpeculativeAlgorithm.NONE
     mode = "compact" if ragged else "static"
     try:
         with compat.envs.SGLANG_RAGGED_VERIFY_MODE.override(mode):
             yield
     finally:
         algorithm.width, algorithm.ragged = 1, False
+        model_runner.spec_algorithm = own
         model_runner.graph_shared_output = shared
         model_runner.init_new_workspace = workspace
         server_args.cuda_graph_config.decode.bs = sizes

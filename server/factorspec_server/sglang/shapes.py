@@ -41,6 +41,11 @@ class Shape:
         """Each request runs only what it has."""
         return self.num_inputs is not None
 
+    @property
+    def is_decode(self) -> bool:
+        """Each request runs its last token alone, as without speculation."""
+        return self.width == 1 and self.num_inputs is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:

@@ -10,7 +10,8 @@
     draw      drawing.py        SGLang's sampler, one row for each decision
     accept    acceptance.py     on the device; nobody waits
 
-Certain tokens are accepted without logits. Prefills run as they do without speculation.
+Certain tokens are accepted without logits. Prefills run as they do without speculation, and steps in which
+nothing is constrained nearly so (``plain_step.py``).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draw, draws_one_by_one, for_rows, mask
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
+from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
 from factorspec_server.sglang.plan_source import LocalPlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
 from factorspec_server.sglang.shapes import Shape
@@ -98,13 +100,36 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         """Run a prefill or a verify step."""
         stream = torch.get_device_module(self._device).current_stream()
         compat.record_stream_for_v2_verify(batch, None, stream)
-        if batch.forward_mode.is_decode():
-            return self._verify(batch, on_publish)
+        if not batch.forward_mode.is_decode():
+            return self._prefill(batch, on_publish)
+        return self._plain(batch, on_publish) if is_plain(batch) else self._verify(batch, on_publish)
+
+    def _prefill(self, batch: Any, on_publish: Publish | None) -> Any:
+        lengths = batch.seq_lens.clone()
+        _publish(lengths, on_publish)
         result = self._target_worker.forward_batch_generation(batch)
-        last = result.next_token_ids
-        ones = torch.ones(len(batch.reqs), dtype=torch.int64, device=self._device)
-        accepted = Accepted(last[:, None], ones, last.to(torch.int64))
-        return self._result(result, accepted, batch.seq_lens.clone(), on_publish)
+        return self._result(result, self._one_each(result.next_token_ids), lengths)
+
+    def _plain(self, batch: Any, on_publish: Publish | None) -> Any:
+        self._log.mark("between")
+        positions, count = batch.seq_lens, len(batch.reqs)
+        self._running.append([])
+        set_inputs(batch)
+        as_decode(batch)
+        after = batch.seq_lens
+        _publish(after, on_publish)
+        result = self._run(batch, Shape(1), None, count)
+        self._log.mark("launch")
+        info, output = for_rows(batch.sampling_info, 1), result.logits_output
+        mask(info, output.next_token_logits, None, SessionGrammar.apply_vocab_mask)
+        accepted = self._one_each(draw(self._model_runner.sampler, output, info, positions))
+        self._log.mark("rows and drawing")
+        self._log.end(requests=count, width=1, inputs=count, used=count)
+        return self._result(result, accepted, after)
+
+    def _one_each(self, drawn: torch.Tensor) -> Accepted:
+        last = drawn.to(torch.int64)
+        return Accepted(last[:, None], torch.ones(len(last), dtype=torch.int32, device=self._device), last)
 
     def _verify(self, batch: Any, on_publish: Publish | None) -> Any:
         self._staging.next_step()
@@ -122,7 +147,9 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         accepted = self._accepted(batch, result.logits_output, chains, step, layout)
         self._log.mark("rows and drawing")
         batch.forward_mode = compat.ForwardMode.DECODE
-        verified = self._result(result, accepted, lengths + accepted.lengths, on_publish)
+        after = lengths + accepted.lengths
+        _publish(after, on_publish)
+        verified = self._result(result, accepted, after)
         if self._device == "cuda" and batch.has_grammar:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
@@ -186,10 +213,18 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             info.num_tokens_per_req = -1
             info.ragged_verify_layout = ragged_layout(step.counts, layout, shape.num_inputs)
         batch.spec_info, batch.forward_mode = info, compat.ForwardMode.TARGET_VERIFY
-        with self._graphs.in_place(shape, step.rows):
+        if shape.is_decode:
+            as_decode(batch)
+        return self._run(batch, shape, step.rows, len(step.rows))
+
+    def _run(self, batch: Any, shape: Shape, rows: torch.Tensor | None, num_rows: int) -> Any:
+        with self._graphs.in_place(shape, rows):
             result = self._target_worker.forward_batch_generation(batch, is_verify=True)
+        # SGLang's other stream would go on once a decode has read its inputs; there last tokens are filtered,
+        # which are known at the end
+        self._model_runner.war_fastpath_read_done_event = None
         output = result.logits_output
-        output.next_token_logits = output.next_token_logits[: len(step.rows)]  # graphs fill batches up
+        output.next_token_logits = output.next_token_logits[:num_rows]  # graphs fill batches up
         return result
 
     def _accepted(
@@ -212,11 +247,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             compat.compute_spec_v2_logprobs(batch, output, accepted.last, every[:, None], 0)
         return accepted
 
-    def _result(
-        self, result: Any, accepted: Accepted, new_seq_lens: torch.Tensor, on_publish: Publish | None
-    ) -> Any:
-        if on_publish is not None:
-            on_publish(new_seq_lens)
+    def _result(self, result: Any, accepted: Accepted, new_seq_lens: torch.Tensor) -> Any:
         stride = accepted.tokens.shape[1]
         return compat.GenerationBatchResult(
             logits_output=result.logits_output,
@@ -227,6 +258,12 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             next_draft_input=ChainInput(width=stride, new_seq_lens=new_seq_lens, last_tokens=accepted.last),
             speculative_num_draft_tokens=stride,
         )
+
+
+def _publish(new_seq_lens: torch.Tensor, on_publish: Publish | None) -> None:
+    """Tell the next step how long requests are then."""
+    if on_publish is not None:
+        on_publish(new_seq_lens)
 
 
 def _layout(chains: Sequence[Chain], shape: Shape) -> StepLayout:

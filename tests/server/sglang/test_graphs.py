@@ -40,7 +40,13 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Captured(made[-1])
 
     runners = ModuleType("runners")
-    vars(runners).update(build=build, costs=lambda found: COST, MOST_INPUTS=256)
+
+    def costs(found: list[Captured]) -> CostModel:
+        assert found
+        assert "uniform 1" not in {one.name for one in found}  # a decode's graph does not run by itself
+        return COST
+
+    vars(runners).update(build=build, costs=costs, MOST_INPUTS=256)
     monkeypatch.setitem(sys.modules, "factorspec_server.sglang.runners", runners)
     config = ModuleType("config")
     vars(config).update(Backend=SimpleNamespace(DISABLED="disabled"))
@@ -76,6 +82,13 @@ def test_without_ragged_steps_widths_are_all(built: list[str], settings: Specula
     graphs.capture()
     assert built == ["uniform 8", "uniform 1"]
     assert graphs.shapes.tiers == ()
+
+
+def test_with_width_1_alone_nothing_is_measured(built: list[str]) -> None:
+    graphs = Graphs(model_runner(), None, Speculation((1,), ragged=False), 64)
+    graphs.capture()
+    assert built == ["uniform 1"]
+    assert graphs.shapes.best([9, 1]) == Shape(1)
 
 
 def test_a_step_finds_its_graphs_in_place_and_prefills_the_model_s_own(built: list[str]) -> None:
