@@ -24,20 +24,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer
 from factorspec_sdk.client.enforcement import confirm_record, confirm_tools
 from factorspec_sdk.client.exchange import json_or_none, record_name
 from factorspec_sdk.client.reading import problem_of
-from factorspec_sdk.client.tool_calls import ToolCall
+from factorspec_sdk.client.tool_calls import SentCall, ToolCall, is_list
 from factorspec_sdk.client.transport import JsonObject
-from factorspec_sdk.errors import DocumentError, EngineError, JsonValue, Problem, shown
+from factorspec_sdk.errors import DeclarationError, DocumentError, EngineError, JsonValue, Problem, shown
 from factorspec_sdk.records import spec
 
 T = TypeVar("T", bound=BaseModel)
+
+_NO_TOOLS = "the calls of these tools cannot be read"
 
 #: an answer of the package, the same as JSON, or what ``gather`` makes of a stream
 Answer = BaseModel | Mapping[str, Any]
@@ -55,7 +57,8 @@ def response_format(model: type[BaseModel], *, name: str | None = None) -> dict[
     Raises:
         DeclarationError: the model cannot be sent.
     """
-    schema = {"name": name or record_name(model), "strict": True, "schema": spec(model).document}
+    document = spec(model).document
+    schema = {"name": name or record_name(model), "strict": True, "schema": document}
     return {"type": "json_schema", "json_schema": schema}
 
 
@@ -117,20 +120,20 @@ def tool_calls(tools: Tools, answer: Answer, *, choice: int = 0) -> list[ToolCal
         choice: where the request asks for several.
 
     Raises:
+        DeclarationError: these are no tools, or two have one name.
         NotEnforced: the server did not say that it enforced the arguments of all of them.
         Incomplete: the answer ended in mid-call.
         RecordError: a call names another tool, or its arguments do not pass their model's own validation.
         EngineError: this is no answer.
     """
-    named = dict(tools) if isinstance(tools, Mapping) else {record_name(model): model for model in tools}
+    named = _named(tools)
     body = _plain(answer)
     message, reason = _message(body, choice)
     confirm_tools(body, {name: spec(model).hash for name, model in named.items()})
-    listed = message.get("tool_calls")
-    calls = cast("list[Any]", listed) if isinstance(listed, list) else []
+    calls = _read(_CALLS, message.get("tool_calls") or [], "the answer's tool_calls")
     if calls and reason == "length":
         told = "the answer ended (length) before its calls were complete; allow more tokens"
-        raise IncompleteAnswer(told, partial=str(calls[-1]["function"]["arguments"]), raw=body)
+        raise IncompleteAnswer(told, partial=calls[-1].function.arguments, raw=body)
     return [_call(named, call, body) for call in calls]
 
 
@@ -142,20 +145,60 @@ def gather(parts: Iterable[object]) -> JsonObject:
             a list of them. The package's own ``get_final_completion`` loses what the server says of the spec.
 
     Raises:
-        EngineError: these are no parts of an answer.
+        EngineError: these are no parts of an answer, or one tells of an error.
     """
     body: JsonObject = {}
     choices: dict[int, _Choice] = {}
-    for part in parts:
+    for part in parts if _is_iterable(parts) else ():
         chunk = getattr(part, "chunk", part)
         if chunk is part and not isinstance(part, Mapping) and not hasattr(part, "choices"):
             continue  # an event that tells of chunks
         plain = _plain(chunk)
         body |= {name: value for name, value in plain.items() if name != "choices" and value is not None}
-        for one in cast("list[Any]", plain.get("choices") or []):
-            choices.setdefault(one["index"], _Choice()).add(one)
+        for one in _read(_PIECES, plain.get("choices") or [], "a chunk's choices"):
+            choices.setdefault(one.index, _Choice()).add(one)
+    if not choices:
+        told = f"error {shown(body['error'])}" if "error" in body else "no chunk with a choice"
+        raise EngineError(f"the stream holds {told}; gather takes all parts of one, in order")
     gathered: list[JsonValue] = [choices[at].whole(at) for at in sorted(choices)]
     return {**body, "object": "chat.completion", "choices": gathered}
+
+
+class _FunctionPiece(BaseModel):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _CallPiece(BaseModel):
+    index: int
+    id: str | None = None
+    function: _FunctionPiece | None = None
+
+
+class _Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+
+
+class _ChoicePiece(BaseModel):
+    index: int
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+_CALLS = TypeAdapter(list[SentCall])
+_PIECES = TypeAdapter(list[_ChoicePiece])
+_R = TypeVar("_R")
+
+
+def _read(wanted: TypeAdapter[_R], value: object, place: str) -> _R:
+    """A part of an answer. Raises EngineError where it is none."""
+    try:
+        return wanted.validate_python(value)
+    except ValidationError as error:
+        problems = [problem_of(item) for item in error.errors(include_url=False, include_context=False)]
+        raise EngineError(f"{place} cannot be read", problems) from error
 
 
 @dataclass(slots=True)
@@ -166,18 +209,18 @@ class _Choice:
     calls: dict[int, dict[str, str]] = field(default_factory=dict)
     reason: JsonValue = None
 
-    def add(self, choice: Mapping[str, Any]) -> None:
-        delta = choice.get("delta") or {}
-        for name in ("content", "refusal"):
-            if delta.get(name) is not None:
-                self.said[name] = self.said.get(name, "") + delta[name]
-        for call in delta.get("tool_calls") or ():
-            made = self.calls.setdefault(call["index"], {"id": "", "name": "", "arguments": ""})
-            made["id"] = call.get("id") or made["id"]
-            function = call.get("function") or {}
-            made["name"] = function.get("name") or made["name"]
-            made["arguments"] += function.get("arguments") or ""
-        self.reason = choice.get("finish_reason") or self.reason
+    def add(self, choice: _ChoicePiece) -> None:
+        delta = choice.delta or _Delta()
+        for name, text in (("content", delta.content), ("refusal", delta.refusal)):
+            if text is not None:
+                self.said[name] = self.said.get(name, "") + text
+        for call in delta.tool_calls or ():
+            made = self.calls.setdefault(call.index, {"id": "", "name": "", "arguments": ""})
+            made["id"] = call.id or made["id"]
+            function = call.function or _FunctionPiece()
+            made["name"] = function.name or made["name"]
+            made["arguments"] += function.arguments or ""
+        self.reason = choice.finish_reason or self.reason
 
     def whole(self, index: int) -> JsonObject:
         calls: list[JsonValue] = [
@@ -193,13 +236,36 @@ class _Choice:
         return {"index": index, "message": message, "finish_reason": self.reason}
 
 
-def _call(named: Mapping[str, type[BaseModel]], call: Any, body: JsonObject) -> ToolCall:
-    function = call["function"]
-    model = named.get(function["name"])
+def _is_iterable(parts: object) -> bool:
+    return isinstance(parts, Iterable)
+
+
+def _named(tools: Tools) -> dict[str, type[BaseModel]]:
+    """The models by their tools' names. Raises DeclarationError."""
+    if isinstance(tools, Mapping):
+        return dict(tools)
+    if not is_list(tools):
+        problem = Problem("tools", "are no models", shown(tools), "give a list of models, or models by name")
+        raise DeclarationError(_NO_TOOLS, [problem])
+    named: dict[str, type[BaseModel]] = {}
+    for at, model in enumerate(tools):
+        if not isinstance(model, type):
+            raise DeclarationError(_NO_TOOLS, [Problem(f"tools[{at}]", "is no model", shown(model))])
+        name = record_name(model)
+        if name in named:
+            hint = "give models by name"
+            problem = Problem(f"tools[{at}]", "another tool has this name", shown(name), hint)
+            raise DeclarationError(_NO_TOOLS, [problem])
+        named[name] = model
+    return named
+
+
+def _call(named: Mapping[str, type[BaseModel]], call: SentCall, body: JsonObject) -> ToolCall:
+    name, text = call.function.name, call.function.arguments
+    model = named.get(name)
     if model is None:
-        raise _invalid(f"the answer calls {function['name']!r}; the tools are {', '.join(named)}", body)
-    text = function["arguments"]
-    return ToolCall(call["id"], function["name"], _validated(model, text, body), text)
+        raise _invalid(f"the answer calls {name!r}; the tools are {', '.join(named)}", body)
+    return ToolCall(call.id, name, _validated(model, text, body), text)
 
 
 def _validated(model: type[T], text: str, body: JsonObject) -> T:

@@ -10,6 +10,7 @@ from typing import Generic, TypedDict, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer
+from factorspec_sdk.client.conversation import turns_of
 from factorspec_sdk.client.enforcement import confirm_record
 from factorspec_sdk.client.option_values import Fallback, OnBudget, Strategy, check_options
 from factorspec_sdk.client.prompting import Prompting, with_rules
@@ -116,11 +117,10 @@ class Exchange(Generic[T]):
             spec: of the record, where it is at hand.
 
         Raises:
-            DeclarationError: the model cannot be sent.
+            DeclarationError: the model or the conversation cannot be sent.
         """
         spec = spec_of(record) if spec is None else spec
-        conversation = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-        turns: list[JsonObject] = [dict(message) for message in conversation]
+        turns = turns_of(messages)
         in_words = options.strategy in ("retry", "repair") or options.fallback is not None
         return cls(
             record, spec, options, tuple(with_rules(turns, spec, options.prompting, in_words=in_words))
@@ -210,5 +210,5 @@ def json_or_none(text: str) -> object:
     """The JSON value of a text; None where it is no JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # nesting without end
         return None

@@ -201,7 +201,7 @@ class KeptResults:
         for number, text in enumerate(whole[:end].split(b"\n")[:-1], 1):
             try:
                 line = _LINE.validate_python(json.loads(text.decode("utf-8", "surrogatepass")))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:  # nesting without end
                 hint = "give another file to resume from, or remove the line"
                 problem = Problem(f"line {number}", "is no result of generate_many", hint=hint)
                 raise DocumentError(f"{self._path} cannot be resumed from", [problem]) from error

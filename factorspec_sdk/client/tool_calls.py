@@ -16,6 +16,7 @@ from typing import Literal, TypedDict
 from pydantic import BaseModel, ValidationError
 
 from factorspec_sdk.client.answer_errors import IncompleteAnswer, InvalidAnswer
+from factorspec_sdk.client.conversation import turns_of
 from factorspec_sdk.client.enforcement import confirm_tools
 from factorspec_sdk.client.exchange import Options, record_name
 from factorspec_sdk.client.reading import problem_of, usage_of
@@ -28,6 +29,8 @@ from factorspec_sdk.wire import Spec
 ToolChoice = Literal["auto", "required"] | type[BaseModel]
 #: a message of the conversation; an answer's ``message`` and answers to its calls are such messages too
 ToolMessage = Mapping[str, JsonValue]
+
+_CANNOT = "the tools cannot be asked for like this"
 
 
 class ToolWishes(TypedDict, total=False):
@@ -89,7 +92,9 @@ class _Function(BaseModel):
     arguments: str
 
 
-class _Call(BaseModel):
+class SentCall(BaseModel):
+    """A call as answers hold it."""
+
     id: str
     function: _Function
 
@@ -97,7 +102,7 @@ class _Call(BaseModel):
 class _Message(BaseModel):
     content: str | None = None
     refusal: str | None = None
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[SentCall] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +134,18 @@ class ToolExchange:
         """The exchange for some tools.
 
         Raises:
-            DeclarationError: a model cannot be sent, or an option has a value that it cannot have.
+            DeclarationError: a model or the conversation cannot be sent, or an option is none, or has a
+                value that it cannot have.
         """
+        if not is_list(tools):
+            problem = Problem(
+                "tools", "are no list of models", shown(tools), "give Pydantic models in a list"
+            )
+            raise DeclarationError(_CANNOT, [problem])
         documents = [spec_of(tool) for tool in tools]
         problems = list(_wrong(tools, wishes))
         if problems:
-            raise DeclarationError("the tools cannot be asked for like this", problems)
+            raise DeclarationError(_CANNOT, problems)
         options = Options(
             model=model,
             max_tokens=wishes.get("max_tokens"),
@@ -142,10 +153,9 @@ class ToolExchange:
             top_p=wishes.get("top_p", 1.0),
             seed=wishes.get("seed"),
         )
-        turns = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         named = {record_name(tool): tool for tool in tools}
         specs = dict(zip(named, documents, strict=True))
-        return cls(named, specs, tuple(dict(turn) for turn in turns), options, wishes)
+        return cls(named, specs, tuple(turns_of(messages)), options, wishes)
 
     @property
     def body(self) -> JsonObject:
@@ -205,7 +215,7 @@ class ToolExchange:
             said["refusal"] = message.refusal
         return ToolAnswer(calls, message.content, message.refusal, usage, said, raw)
 
-    def _call(self, call: _Call, raw: JsonObject) -> ToolCall:
+    def _call(self, call: SentCall, raw: JsonObject) -> ToolCall:
         name, text = call.function.name, call.function.arguments
         tool = self.tools.get(name)
         if tool is None:
@@ -229,6 +239,11 @@ def _message_of(raw: JsonObject) -> tuple[_Message, object]:
         raise EngineError(f"the server's message cannot be read: {error}") from error
 
 
+def is_list(tools: object) -> bool:
+    """Whether these may be models, one after the other."""
+    return isinstance(tools, Sequence) and not isinstance(tools, str)
+
+
 def _named(name: str) -> JsonObject:
     return {"type": "function", "function": {"name": name}}
 
@@ -244,6 +259,10 @@ def _wrong(tools: Sequence[type[BaseModel]], wishes: ToolWishes) -> Iterator[Pro
     if not (choice in ("auto", "required") if isinstance(choice, str) else choice in tools):
         hint = "take 'auto', 'required' or one of the tools"
         yield Problem("tool_choice", "is none that there is", shown(choice), hint)
+    for name in wishes:
+        if name not in ToolWishes.__annotations__:
+            hint = f"there are {', '.join(ToolWishes.__annotations__)}"
+            yield Problem(name, "is no option of tool calls", shown(wishes.get(name)), hint)
     for name in ("parallel", "refusal"):
         if not isinstance(wishes.get(name, False), bool):
             yield Problem(name, "must be True or False", shown(wishes.get(name)))

@@ -8,7 +8,15 @@ from inspect import cleandoc
 
 from pydantic import BaseModel, RootModel
 
-from factorspec_sdk.errors import BindingError, EmptyDomain, JsonValue, Problem, UnsupportedField
+from factorspec_sdk.errors import (
+    BindingError,
+    DeclarationError,
+    EmptyDomain,
+    JsonValue,
+    Problem,
+    UnsupportedField,
+    shown,
+)
 from factorspec_sdk.fields.decimals import decimal_text
 from factorspec_sdk.fields.domains import CodeType, code_to_iso, moment_of
 from factorspec_sdk.records.binding import parameters_of
@@ -52,10 +60,12 @@ def document(model: type[BaseModel]) -> Schema:
     """The wire document of a model: JSON Schema plus the key ``x-factorspec``.
 
     Raises:
+        DeclarationError: if this is no model.
         BindingError: if parameters are open: bind the model first.
         UnsupportedField: if a field's type is not supported, for all such fields at once.
         EmptyDomain: if a field has no value.
     """
+    _refuse_other(model)
     if issubclass(model, RootModel):
         problem = Problem("root", "a record is an object", None, "put the value into a field of a model")
         raise UnsupportedField(f"{model.__name__} is no record", [problem])
@@ -73,6 +83,14 @@ def spec(model: type[BaseModel]) -> Spec:
         FactorspecError: as ``document``, and where the document cannot be enforced.
     """
     return parse_document(document(model))
+
+
+def _refuse_other(model: object) -> None:
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return
+    hint = "give the class, not an instance" if isinstance(model, BaseModel) else None
+    problem = Problem("model", "is no Pydantic model", shown(model), hint)
+    raise DeclarationError("there is no record to write a document of", [problem])
 
 
 @dataclass(slots=True)
