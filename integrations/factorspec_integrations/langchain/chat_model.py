@@ -34,9 +34,10 @@ from factorspec_integrations.langchain.messages import PROVIDER, chunks_of, resu
 from factorspec_integrations.langchain.record_call import Method, RecordCall
 from factorspec_integrations.langchain.record_runnable import RecordRunnable
 from factorspec_integrations.langchain.schemas import response_format_of
-from factorspec_integrations.langchain.tools import ToolChoice, ToolLike, choice_entry, tool_entry
+from factorspec_integrations.langchain.tools import ToolChoice, ToolLike, choice_entry, tool_entries
 from factorspec_sdk.client import Client
 from factorspec_sdk.client.client import DEFAULT_BASE_URL, TIMEOUT_S
+from factorspec_sdk.client.conversation import turns_of as sendable
 from factorspec_sdk.client.transport import JsonObject, Transport
 from factorspec_sdk.errors import DeclarationError, Problem, shown
 
@@ -210,7 +211,7 @@ class ChatFactorSpec(BaseChatModel):
         """The request; what is given with the call goes before the model's own settings."""
         fields = {
             "model": name,
-            "messages": turns_of(messages),
+            "messages": sendable(cast(Any, turns_of(messages))),
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
@@ -259,7 +260,7 @@ class ChatFactorSpec(BaseChatModel):
         Raises:
             DeclarationError: a tool's arguments cannot be sent, or the choice names no tool.
         """
-        entries = [tool_entry(tool, strict=strict) for tool in tools]
+        entries = tool_entries(tools, strict=strict)
         fields: dict[str, Any] = {"tools": entries, **kwargs}
         if (choice := choice_entry(tool_choice, entries)) is not None:
             fields["tool_choice"] = choice

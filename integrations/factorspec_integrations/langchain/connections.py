@@ -79,6 +79,10 @@ class Connections:
             self._name = await (await self.of_loop()).model_name(timeout_s=timeout_s)
         return self._name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without open connections; an engine in this process cannot be."""
+        return type(self), (self.base_url, self.api_key, self.attempts, self.engine)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The same settings without open connections; an engine is shared, as it holds the weights."""
         return type(self)(self.base_url, self.api_key, self.attempts, self.engine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -131,7 +131,18 @@ class RecordCall:
 def _messages(given: LanguageModelInput) -> list[BaseMessage]:
     if isinstance(given, PromptValue):
         return given.to_messages()
-    return [HumanMessage(given)] if isinstance(given, str) else convert_to_messages(given)
+    if isinstance(given, str):
+        return [HumanMessage(given)]
+    if not _is_listed(given):
+        problem = Problem(
+            "input", "is no prompt", shown(given), "give a text, a prompt or a list of messages"
+        )
+        raise DeclarationError(_CANNOT, [problem])
+    return convert_to_messages(given)
+
+
+def _is_listed(given: object) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, bytes)
 
 
 def _as_tool(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from decimal import Decimal
+from typing import Any, cast, get_args
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -11,8 +12,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from factorspec_integrations.langchain.enforced import VENDOR
+from factorspec_sdk.client.tool_calls import is_list
 from factorspec_sdk.client.transport import JsonObject
-from factorspec_sdk.errors import DeclarationError, JsonValue, Problem, shown
+from factorspec_sdk.errors import DeclarationError, JsonValue, Problem, UnsupportedField, shown
 from factorspec_sdk.records import AsNumber, Between, In, document
 from factorspec_sdk.records.objectives import goals_of
 from factorspec_sdk.records.reach import models_in
@@ -39,6 +41,14 @@ def tool_entry(tool: ToolLike, *, strict: bool | None = None) -> JsonObject:
     return {**entry, "function": {**function, **more, **({} if strict is None else {"strict": strict})}}
 
 
+def tool_entries(tools: Sequence[ToolLike], *, strict: bool | None = None) -> list[JsonObject]:
+    """A request's ``tools``. Raises DeclarationError for what is no list, and as ``tool_entry``."""
+    if not is_list(tools):
+        problem = Problem("tools", "are no list of tools", shown(tools), "give tools in a list")
+        raise DeclarationError("the tools cannot be bound", [problem])
+    return [tool_entry(tool, strict=strict) for tool in tools]
+
+
 def _document_of(tool: ToolLike) -> JsonObject | None:
     """The arguments' document, where it says more than LangChain's conversion keeps."""
     taken = tool.tool_call_schema if isinstance(tool, BaseTool) else tool
@@ -47,12 +57,29 @@ def _document_of(tool: ToolLike) -> JsonObject | None:
         given = function.get("parameters", function)
         return cast(JsonObject, given) if VENDOR in given else None
     model = tool.args_schema if isinstance(tool, BaseTool) else tool
-    if not isinstance(model, type) or not issubclass(model, BaseModel) or not says_more(model):
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
         return None
+    if not says_more(model):
+        return None if isinstance(tool, BaseTool) else _document_of_amounts(model)
     problems = [*_unsendable(model, taken)] if isinstance(tool, BaseTool) else []
     if problems:
         raise DeclarationError(f"the arguments of {model.__name__} cannot be sent", problems)
     return document(model)
+
+
+def _document_of_amounts(model: type[BaseModel]) -> JsonObject | None:
+    """The document of a model with decimals, whose places and bounds the conversion loses, if it has one."""
+    fields = (field for place in models_in(model) for field in place.model.model_fields.values())
+    if not any(_mentions_decimals(field.annotation) for field in fields):
+        return None
+    try:
+        return document(model)
+    except UnsupportedField:
+        return None
+
+
+def _mentions_decimals(annotation: object) -> bool:
+    return annotation is Decimal or any(map(_mentions_decimals, get_args(annotation)))
 
 
 def _unsendable(model: type[BaseModel], taken: object) -> Iterator[Problem]:
