@@ -72,7 +72,7 @@ class Asked:
             yield "answers another prompt"
         for name in dict.fromkeys([*self.options, *other.options]):
             was, now = (
-                shown(one.options.get(name, getattr(Options(model=""), name))) for one in (self, other)
+                shown(one.options.get(name, getattr(Options(model=""), name, None))) for one in (self, other)
             )
             if was != now:
                 yield f"was asked for with {name}={was}, not {now}"

@@ -6,8 +6,9 @@ Single quotes, comments, missing or superfluous commas and braces, and answers t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import accumulate, islice
 from math import isfinite
 from typing import cast
 
@@ -19,6 +20,8 @@ from factorspec_sdk.wire.schema import ArrayNode
 _MOST_CHARS = 1 << 17
 _MOST_OBJECTS = 64
 _DEEPEST = 3
+_MOST_NESTED = 200
+_BRACKETS = re.compile(r"[\[\]{}]")
 
 
 def loose_objects(answer: str, spec: Spec) -> list[JsonObject]:
@@ -39,10 +42,19 @@ def _loaded(answer: str) -> JsonValue:
     begin = min((at for at in map(answer.find, "{[") if at >= 0), default=None)
     if begin is None:
         return None
-    try:
-        return cast("JsonValue", loads(answer[begin : begin + _MOST_CHARS]))
-    except (ValueError, RecursionError):  # nesting without end
+    text = answer[begin : begin + _MOST_CHARS]
+    if _nesting(text) > _MOST_NESTED:
         return None
+    try:
+        return cast("JsonValue", loads(text))
+    except (ValueError, RecursionError):  # as it is in what counts as text there
+        return None
+
+
+def _nesting(text: str) -> int:
+    """How deep brackets nest, those in texts too; ``json-repair`` takes seconds where that has no end."""
+    steps = (1 if found.group() in "{[" else -1 for found in _BRACKETS.finditer(text))
+    return max(accumulate(steps), default=0)
 
 
 def _meant(value: JsonValue, lists: list[str], depth: int) -> Iterator[JsonObject]:

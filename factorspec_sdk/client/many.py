@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from threading import Event
-from typing import Generic, TypeVar
+from types import UnionType
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -36,6 +37,8 @@ T = TypeVar("T", bound=BaseModel)
 Prompt = str | Sequence[Message]
 
 CONCURRENCY = 8
+
+_NOTHING = "nothing can be asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +76,20 @@ class Run:
     patience_s: float = PATIENCE_S
 
     def __post_init__(self) -> None:
-        problems = []
-        if self.concurrency < 1:
-            problems.append(Problem("concurrency", "must be at least 1", shown(self.concurrency)))
-        if not self.patience_s >= 0:
-            problems.append(
-                Problem("patience_s", "must be a number of seconds from 0 on", shown(self.patience_s))
-            )
+        rules: dict[str, tuple[type | UnionType, Callable[[Any], bool], str]] = {
+            "concurrency": (int, lambda value: value >= 1, "must be at least 1"),
+            "patience_s": (int | float, lambda value: value >= 0, "must be a number of seconds from 0 on"),
+            "resume": (str | PathLike | None, lambda _: True, "must be the path of a file, or None"),
+            "progress": (bool, lambda _: True, "must be True or False"),
+        }
+        given = {name: getattr(self, name) for name in rules}
+        problems = [
+            Problem(name, rule, shown(given[name]))
+            for name, (kind, is_good, rule) in rules.items()
+            if not isinstance(given[name], kind) or not is_good(given[name])
+        ]
         if problems:
-            raise DeclarationError("nothing can be asked for", problems)
+            raise DeclarationError(_NOTHING, problems)
 
 
 def exchanges_of(
@@ -90,8 +98,9 @@ def exchanges_of(
     """One exchange a prompt. A seed counts up, so that equal prompts do not give equal records.
 
     Raises:
-        DeclarationError: a model cannot be sent, or there is not one a prompt.
+        DeclarationError: a model or a prompt cannot be sent, or there is not one model a prompt.
     """
+    _check_listed(record, prompts)
     models = [record] * len(prompts) if isinstance(record, type) else list(record)
     if len(models) != len(prompts):
         problem = Problem(
@@ -104,9 +113,31 @@ def exchanges_of(
         for at in range(len(prompts))
     )
     return [
-        Exchange.of(model, prompt, how, spec=specs[model])
-        for model, prompt, how in zip(models, prompts, seeded, strict=True)
+        _exchange(at, model, prompt, how, specs[model])
+        for at, (model, prompt, how) in enumerate(zip(models, prompts, seeded, strict=True))
     ]
+
+
+def _exchange(at: int, model: type[T], prompt: Prompt, options: Options, spec: Spec) -> Exchange[T]:
+    try:
+        return Exchange.of(model, prompt, options, spec=spec)
+    except DeclarationError as error:
+        problems = [replace(problem, place=f"prompts[{at}].{problem.place}") for problem in error.problems]
+        raise DeclarationError(_NOTHING, problems) from error
+
+
+def _check_listed(record: object, prompts: object) -> None:
+    """A text is no list of prompts: each of its letters would be one."""
+    problems = []
+    if isinstance(prompts, str | bytes) or not isinstance(prompts, Sequence):
+        problems.append(Problem("prompts", "are no list", shown(prompts), "give prompts in a list"))
+    if not isinstance(record, type) and (isinstance(record, str) or not isinstance(record, Sequence)):
+        problems.append(Problem("record", "is no model", shown(record), "give a model, or one a prompt"))
+    if problems:
+        raise DeclarationError(_NOTHING, problems)
+    for model in record if isinstance(record, Sequence) else ():
+        if not isinstance(model, type):
+            spec_of(model)  # raises, and names it
 
 
 class _Batch(Generic[T]):

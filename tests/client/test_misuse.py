@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 import factorspec_sdk as fs
 from factorspec_sdk.client import Client, InvalidAnswer
+from factorspec_sdk.client.loose_reading import loose_objects
 from factorspec_sdk.openai import gather, parse, response_format, tool, tool_calls
 from tests.client.canned import Canned, completion
 
@@ -130,3 +131,57 @@ def test_calls_that_cannot_be_read(call: Any, reason: str) -> None:
 def test_what_is_no_stream(parts: Any) -> None:
     with pytest.raises(fs.EngineError, match=r"boom|gather takes all parts|cannot be read"):
         gather(parts)
+
+
+def test_prompts_that_are_no_list() -> None:
+    client: Any = asking()
+    for prompts in ("Pay.", b"Pay.", 3, None, {"Pay.": 1}):
+        with pytest.raises(fs.DeclarationError, match="prompts: are no list"):
+            client.generate_many(Pay, prompts)
+    with pytest.raises(fs.DeclarationError, match=r"prompts\[1\].messages: are no conversation"):
+        client.generate_many(Pay, ["Pay.", None])
+    for record in (3, "Pay", [3], [{"type": "object"}], [Pay(amount=10)]):
+        with pytest.raises(fs.DeclarationError, match=r"is no (Pydantic )?model"):
+            client.generate_many(record, ["Pay."])
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"concurrency": "2"},
+        {"concurrency": 0},
+        {"patience_s": "9"},
+        {"patience_s": None},
+        {"patience_s": float("nan")},
+        {"resume": 3},
+        {"progress": "yes"},
+    ],
+    ids=repr,
+)
+def test_options_of_a_run_that_cannot_be(wish: dict[str, Any]) -> None:
+    ((name, _),) = wish.items()
+    with pytest.raises(fs.DeclarationError, match=f"nothing can be asked for: {name}: must be"):
+        asking().generate_many(Pay, ["Pay."], **wish)
+
+
+def test_a_kept_record_that_was_asked_for_with_an_option_of_another_release(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    asking('{"amount": 10}').generate_many(Pay, ["Pay."], resume=kept, strategy="retry")
+    line = json.loads(kept.read_text())
+    line["asked"]["options"]["later"] = 1
+    kept.write_text(json.dumps(line) + "\n")
+    with pytest.raises(fs.DocumentError, match=r"line 1: .* was asked for with later=1, not None"):
+        asking().generate_many(Pay, ["Pay."], resume=kept, strategy="retry")
+
+
+@pytest.mark.parametrize("opening", ["{", "[", '{"a":', "{'a':["])
+def test_loose_answers_nested_without_end_hold_no_object(
+    opening: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: str) -> None:
+        raise AssertionError("json-repair takes seconds for this")
+
+    spec = fs.spec(Pay)
+    assert loose_objects(opening * 3 + "'b': 1", spec) is not None
+    monkeypatch.setattr("json_repair.loads", never)
+    assert loose_objects(opening * 100_000, spec) == []
