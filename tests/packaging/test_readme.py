@@ -27,7 +27,7 @@ def block(holding: str) -> str:
 
 
 def example() -> str:
-    return block("with fs.Client")
+    return block("with fs.Client.local()")
 
 
 def run(script: Path) -> str:
@@ -55,13 +55,31 @@ def test_the_example_writes_an_order_that_adds_up(tmp_path: Path) -> None:
 
 
 def test_the_openai_package_gets_an_order_from_a_server(capsys: pytest.CaptureFixture[str]) -> None:
-    declared, asked = example().split("with fs.Client")[0], block("import json, openai")
+    declared, asked = example().split("with fs.Client.local()")[0], block("import json, openai")
     with serving() as server:
         asked = asked.replace("http://127.0.0.1:8000/v1", server.url).replace("smollm2", "scripted")
         exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
     output = capsys.readouterr().out
     assert "lines=[Line(" in output
     assert "'name': 'adds up'" in output
+
+
+@pytest.mark.parametrize(
+    ("holding", "needs", "said"),
+    [
+        ("client.call_tools", "factorspec_sdk", "BookTrip city=|PlanMeeting start="),
+        ("ChatFactorSpec(base_url", "langchain", r"lines=\[Line\("),
+    ],
+)
+def test_tools_and_langchain_as_they_stand(
+    holding: str, needs: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip(needs)
+    declared = example().split("with fs.Client.local()")[0] + "from typing import Literal\n"
+    with serving() as server:
+        asked = block(holding).replace("http://127.0.0.1:8000/v1", server.url)
+        exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
+    assert re.search(said, capsys.readouterr().out)
 
 
 def test_a_kind_of_ones_own_is_declared_and_checked() -> None:
@@ -76,7 +94,7 @@ def test_a_kind_of_ones_own_is_declared_and_checked() -> None:
 
 
 def test_explanations_say_what_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    declared, asked = example().split("with fs.Client")[0], block("fs.why_not")
+    declared, asked = example().split("with fs.Client.local()")[0], block("fs.why_not")
     exec(compile(declared + asked, "README.md", "exec"), {"__name__": "readme"})
     output = capsys.readouterr().out
     assert output.startswith('lines[1].dish = "crème brûlée" is not allowed: ')
@@ -112,13 +130,13 @@ def drawn(model: Any) -> list[Any]:
 
 def test_the_cheapest_order_is_the_only_one() -> None:
     names: dict[str, Any] = {"__name__": "readme"}
-    exec(compile(example().split("with fs.Client")[0] + block("cheap ="), "README.md", "exec"), names)
+    exec(compile(example().split("with fs.Client.local()")[0] + block("cheap ="), "README.md", "exec"), names)
     assert {(found.total, len(found.lines)) for found in drawn(names["cheap"])} == {(5, 2)}
 
 
 def test_a_contradiction_names_what_the_readme_shows() -> None:
     names: dict[str, Any] = {"__name__": "readme"}
-    declared = example().split("with fs.Client")[0].replace('eq="total"', "eq=31")
+    declared = example().split("with fs.Client.local()")[0].replace('eq="total"', "eq=31")
     exec(compile(declared, "README.md", "exec"), names)
     found = fs.report(fs.bind(names["Order"], names["today"])).error
     assert str(found) in (ROOT / "README.md").read_text(encoding="utf-8")
