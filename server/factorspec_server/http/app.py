@@ -227,9 +227,13 @@ def _check_content_type(request: Request) -> None:
     """Refuse what web pages of other origins may send without asking first.
 
     Raises:
-        DocumentError: the body is not declared as JSON.
+        DocumentError: the body is not declared as JSON, or is compressed.
     """
     given = request.headers.get("content-type", "")
     if given.split(";")[0].strip().lower() != "application/json":
         problem = Problem("", "the Content-Type must be application/json", repr(given))
+        raise DocumentError("the request cannot be read", [problem])
+    encoded = request.headers.get("content-encoding", "identity")
+    if encoded.strip().lower() not in ("", "identity"):
+        problem = Problem("", "the body must not be compressed", repr(encoded), "leave Content-Encoding out")
         raise DocumentError("the request cannot be read", [problem])

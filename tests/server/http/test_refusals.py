@@ -229,3 +229,12 @@ def test_a_body_that_never_ends() -> None:
         assert answer.status == 400
         assert "in time" in json.loads(answer.read())["error"]["message"]
         connection.close()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity"])
+def test_a_compressed_body(server: Server, encoding: str) -> None:
+    answer = httpx.post(
+        f"{server.url}/chat/completions", json=body(), headers={"content-encoding": encoding}, timeout=20
+    )
+    assert answer.status_code == (200 if encoding == "identity" else 400)
+    assert ("must not be compressed" in answer.text) == (encoding != "identity")
