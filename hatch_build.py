@@ -9,6 +9,7 @@ What a module must keep to, so that both builds give the same (what mypyc does n
 - No ``vars``, no ``cached_property`` filled by hand, no weak reference to an object, no ``copy.copy`` of one.
 - No ``in`` on a generator, no two starred arguments in a call.
 - No field of a named tuple that is an ``object``, or a class that stands further down.
+- No property in place of an attribute of the base.
 - Types are what is given: an ``int`` takes no NumPy integer (``SupportsIndex`` does).
 - A recursion is bounded by a limit of documents: what is too deep is no RecursionError there.
 """

@@ -32,16 +32,16 @@ class AskedSet(IndexSet):
 
     def __init__(self, size: int, ask: Ask, members: Iterable[int]) -> None:
         """``members``: those that are known beforehand."""
-        self.complete = True
+        self._members = sorted(set(members))
+        super().__init__(IndexSet.of(self._members).spans)
         self._whole = size
         self._ask = ask
-        self._members = sorted(set(members))
         self._given = tuple(self._members)
         self._empty: Intervals = Intervals(())
 
-    @property
-    def spans(self) -> Spans:  # type: ignore[override]  # found so far
-        return Intervals.union((member, member) for member in self._members).spans
+    def _note(self, member: int) -> None:
+        insort(self._members, member)
+        self.spans = IndexSet.of(self._members).spans
 
     def __len__(self) -> int:
         return self._whole - sum(hi - lo + 1 for lo, hi in self._empty.spans)
@@ -121,7 +121,7 @@ class AskedSet(IndexSet):
                 self._empty |= Intervals(others)
                 self.complete = self.complete and final
                 return IndexSet(self.spans, complete=self.complete)
-            insort(self._members, found)
+            self._note(found)
 
     def _some_in(self, lo: int, hi: int) -> int | None:
         at = bisect_left(self._members, lo)
@@ -132,7 +132,7 @@ class AskedSet(IndexSet):
             return None
         found, final = self._ask(open_)
         if found is not None:
-            insort(self._members, found)
+            self._note(found)
             return found
         self.complete = self.complete and final
         self._empty |= Intervals(open_)

@@ -66,6 +66,34 @@ def test_fields_of_named_tuples_are_what_stands_before_them() -> None:
     assert bad == []
 
 
+def test_no_property_stands_for_an_attribute_of_its_base() -> None:
+    """Compiled code reads attributes where they lie, whatever a class that inherits has in their place."""
+    attributes: dict[str, set[str]] = {}
+    for _, node in compiled_classes():
+        stored = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute) and is_stored(part)}
+        attributes[node.name] = stored - {
+            part.name for part in node.body if isinstance(part, ast.FunctionDef)
+        }
+    bad = [
+        f"{path.name}: {node.name}.{part.name}"
+        for path, node in compiled_classes()
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and "property" in map(ast.unparse, part.decorator_list)
+        if any(part.name in attributes.get(ast.unparse(base), ()) for base in node.bases)
+    ]
+    assert bad == []
+
+
+def compiled_classes() -> Iterator[tuple[Path, ast.ClassDef]]:
+    for path in (ROOT / name for name in modules()):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def is_stored(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+
+
 def test_without_a_compiler_nothing_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(NoCompiler, match="no C compiler"):
