@@ -141,7 +141,10 @@ class RunTree:
         """The run behind a token of a number; where any digits may follow, those behind them are made too."""
         if behind.lengths is None:
             made = self._numbers.run_of(step, token, after)
-            made = self._behind_row([*after.run.after]) if made is None else made
+            if made is None:
+                made = self._behind_row([*after.run.after])
+            elif made.allowed.count == 1:  # no choice: what is certain goes on
+                made = self._behind_row([*step.advance(token)])
             return self._keep(self._beginning, behind.key, made, made.num_bytes)
         chain = self._numbers.chain(step, token, behind.lengths, after)
         run = self._behind_row([*after.run.after])  # where the number ends
