@@ -26,9 +26,9 @@ from factorspec_sdk.decoding.runs import Run
 
 #: tokens of text between two marks
 _TEXT_PER_MARK = 64
-_MOST_RECENT = 32
-_RECENT = 16
-_MOST_KEPT = 16
+_MOST_RECENT = 24
+_RECENT = 12
+_MOST_KEPT = 12
 _FREE, _NARROWED = 1, 2
 
 Mark = tuple[int, Run, HoleStep | None]
