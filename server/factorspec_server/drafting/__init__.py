@@ -3,6 +3,7 @@
 from factorspec_server.drafting.cost import CostModel, StepCost, best_size
 from factorspec_server.drafting.policy import (
     DEFAULT_WIDTH,
+    PATIENCE_S,
     Certain,
     Chain,
     DraftingPolicy,
@@ -25,6 +26,7 @@ from factorspec_server.drafting.tree import Tree, TreeOptions
 
 __all__ = [
     "DEFAULT_WIDTH",
+    "PATIENCE_S",
     "Allowed",
     "Certain",
     "Chain",

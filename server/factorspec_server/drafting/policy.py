@@ -19,6 +19,8 @@ from factorspec_server.drafting.tree import Tree, TreeOptions
 PolicyName = Literal["off", "certain", "chain", "branches", "text", "tree"]
 
 DEFAULT_WIDTH = 32
+PATIENCE_S = 0.002
+"""Seconds after which no more is guessed in a plan; a step of a small model takes several times as long."""
 
 
 def lowest_allowed(position: Position, /) -> Sequence[Guess]:
@@ -82,6 +84,7 @@ def drafting_policy(
     *,
     width: int = DEFAULT_WIDTH,
     cost: StepCost | None = None,
+    patience_s: float | None = PATIENCE_S,
 ) -> DraftingPolicy:
     """The policy of that name for a request.
 
@@ -92,6 +95,7 @@ def drafting_policy(
         width: most tokens drafted behind a certain run; ``off`` and ``certain`` draft none.
         cost: seconds of a step by its tokens, for ``branches``, ``text`` and ``tree``; None: all that the
             width has room for is worth running.
+        patience_s: seconds after which they guess no more in a plan; None: however long it takes.
     """
     match name:
         case "off":
@@ -106,12 +110,8 @@ def drafting_policy(
                 text=name != "branches",
                 width=width,
                 cost=cost,
-                patience_s=_PATIENCE_S,
+                patience_s=patience_s,
             )
             return Tree(options, vocabulary, prompt_ids)
         case _:
             assert_never(name)
-
-
-#: seconds after which no more is guessed in a plan; a step of a small model takes several times as long
-_PATIENCE_S = 0.002

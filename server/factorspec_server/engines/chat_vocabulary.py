@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.engines.cache_dir import cache_dir
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 
-_ANSWER = '{"a": 1}'
+ANSWER = '{"a": 1}'
+"""An answer by whose tokens one tells whether records have a leading mark."""
 
 
 def chat_vocabulary(chat: ChatTokenizer, logit_width: int, *, name: str) -> Vocabulary:
@@ -20,18 +23,29 @@ def chat_vocabulary(chat: ChatTokenizer, logit_width: int, *, name: str) -> Voca
     Raises:
         EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
     """
-    vocabulary = _vocabulary(chat, logit_width, name, None)
-    if vocabulary.lead and chat.answer_ids(_ANSWER) == vocabulary.encode_inside(_ANSWER):
-        vocabulary = _vocabulary(chat, logit_width, name, leading_mark=False)
-    return vocabulary
-
-
-def _vocabulary(chat: ChatTokenizer, logit_width: int, name: str, leading_mark: bool | None) -> Vocabulary:
-    return Vocabulary.from_tokenizer(
-        chat.backend,
-        logit_width,
-        chat.end_ids,
-        name=name,
-        leading_mark=leading_mark,
-        cache=cache_dir() / "vocabularies",
+    return answer_vocabulary(
+        lambda leading_mark: Vocabulary.from_tokenizer(
+            chat.backend,
+            logit_width,
+            chat.end_ids,
+            name=name,
+            leading_mark=leading_mark,
+            cache=cache_dir() / "vocabularies",
+        ),
+        lambda: chat.answer_ids(ANSWER),
     )
+
+
+def answer_vocabulary(
+    make: Callable[[bool | None], Vocabulary], answer_ids: Callable[[], tuple[int, ...] | None]
+) -> Vocabulary:
+    """The vocabulary of answers.
+
+    Args:
+        make: makes it, with a leading mark, without, or (None) as the tokenizer has it.
+        answer_ids: tokens of ``ANSWER`` in a conversation; None: nobody knows.
+    """
+    vocabulary = make(None)
+    if vocabulary.lead and answer_ids() == vocabulary.encode_inside(ANSWER):
+        return make(False)
+    return vocabulary
