@@ -62,6 +62,8 @@ class Plan:
         choices: the positions where the model decides, ascending by node.
         complete: all of ``tokens`` are certain, and with them the record is complete.
         kinds: for each token what brought it in; a certain token behind a guess has the guess's kind.
+        chances: for each token the estimated chance that it stands; empty: no more is known of guesses.
+        ends: of a plan with guesses, the nodes with which the record is complete.
     """
 
     tokens: tuple[int, ...]
@@ -70,6 +72,8 @@ class Plan:
     choices: tuple[Choice, ...]
     complete: bool
     kinds: tuple[DraftKind, ...]
+    chances: tuple[float, ...] = ()
+    ends: tuple[int, ...] = ()
 
     @property
     def num_certain(self) -> int:

@@ -140,6 +140,7 @@ class _Planner(Generic[RunT]):
         self.kinds: list[DraftKind] = []
         self.chances: list[float] = []
         self.places: list[tuple[int, _Place[RunT]]] = []
+        self.ends: list[int] = []
 
     def grow(self, size: int) -> None:
         """Add the likeliest branches until there are ``size`` nodes, or nothing is left to guess."""
@@ -167,9 +168,10 @@ class _Planner(Generic[RunT]):
 
     def end(self, run: RunT, note: object, chance: float, *, may_guess: bool) -> None:
         """Note the place behind the last chain, which ends with ``run``; let the policy guess there."""
-        if run.complete:
-            return
         node = len(self.tokens) - 1
+        if run.complete:
+            self.ends.append(node)
+            return
         place = _Place(
             run,
             self._run_after,
@@ -213,6 +215,8 @@ class _Planner(Generic[RunT]):
             choices=tuple(sorted(choices, key=lambda choice: choice.node)),
             complete=False,
             kinds=tuple(self.kinds[:size]),
+            chances=tuple(self.chances[:size]),
+            ends=tuple(node for node in self.ends if node < size),
         )
 
 

@@ -64,6 +64,7 @@ def check_nodes(session: Session, plan: Plan, width: int | None) -> None:
         path = path_to(plan, node)
         assert other.commit([plan.tokens[at] for at in path]) == len(path)
         assert node < 0 or plan.parents[node] < node
+        assert plan.complete or (node in plan.ends) == (other.state == "complete")
         if node in choices:
             assert other.allowed() == choices[node].allowed
             assert choices[node].allowed.count > 1
@@ -130,6 +131,7 @@ def test_the_likeliest_nodes_are_drafted(canonical: Canonical) -> None:
             small = session.plan(9, dice)
             found = chances(session, small, dice)
             assert found == sorted(found, reverse=True)
+            assert small.complete or list(small.chances) == pytest.approx(found)
             large = session.plan(30, dice)
             assert large.tokens[: len(small.tokens)] == small.tokens
             assert large.parents[: len(small.tokens)] == small.parents

@@ -22,6 +22,7 @@ from factorspec_server.drafting.seam import (
     Session,
     SessionState,
 )
+from factorspec_server.drafting.spec import DraftingSpec
 from factorspec_server.drafting.tree import Tree, TreeOptions
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Choice",
     "CostModel",
     "DraftingPolicy",
+    "DraftingSpec",
     "Guess",
     "GuessPolicy",
     "Off",

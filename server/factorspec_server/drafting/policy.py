@@ -85,6 +85,8 @@ def drafting_policy(
     width: int = DEFAULT_WIDTH,
     cost: StepCost | None = None,
     patience_s: float | None = PATIENCE_S,
+    breadth: int | None = None,
+    places: int | None = None,
 ) -> DraftingPolicy:
     """The policy of that name for a request.
 
@@ -96,6 +98,8 @@ def drafting_policy(
         cost: seconds of a step by its tokens, for ``branches``, ``text`` and ``tree``; None: all that the
             width has room for is worth running.
         patience_s: seconds after which they guess no more in a plan; None: however long it takes.
+        breadth: most guesses at one position, for these; 1 makes chains.
+        places: most positions of one plan that are guessed, for these.
     """
     match name:
         case "off":
@@ -108,6 +112,8 @@ def drafting_policy(
             options = TreeOptions(
                 branches=name != "text",
                 text=name != "branches",
+                breadth=breadth,
+                places=places,
                 width=width,
                 cost=cost,
                 patience_s=patience_s,

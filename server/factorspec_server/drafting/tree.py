@@ -39,6 +39,7 @@ class TreeOptions:
         branches: draft choices between values.
         text: draft free text.
         breadth: most guesses at one position; 1 makes chains.
+        places: most positions of one plan that are guessed; None: any number.
         width: most tokens drafted behind the certain run; None: as many as the session allows.
         cost: seconds of a step by tokens; None: as many as the width has room for are worth running.
         patience_s: no more is guessed in a plan after so many seconds; None: however long it takes.
@@ -47,12 +48,13 @@ class TreeOptions:
     branches: bool = True
     text: bool = True
     breadth: int | None = None
+    places: int | None = None
     width: int | None = None
     cost: StepCost | None = None
     patience_s: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("breadth", self.breadth), ("width", self.width)):
+        for name, value in (("breadth", self.breadth), ("places", self.places), ("width", self.width)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
 
@@ -79,11 +81,12 @@ class Tree:
         self._trust_in_digits = Trust(_FIRST_TRUST_IN_DIGITS)
         self._asked: list[_Asked] = []
         self._has_learnt = False
+        self._num_guessed = 0
 
     def plan(self, session: Session) -> Plan:
         """The certain run and, behind it, what is worth drafting."""
         options = self.options
-        self._has_learnt = False
+        self._has_learnt, self._num_guessed = False, 0
         until_s = inf if options.patience_s is None else perf_counter() + options.patience_s
         shape = None if options.cost is None else partial(best_size, cost=options.cost)
         return session.plan(options.width, self._guesses, shape, until_s=until_s)
@@ -92,10 +95,13 @@ class Tree:
         if not self._has_learnt:
             self._learn(position.tokens())
             self._has_learnt = True
+        if self._num_guessed == self.options.places:
+            return ()
         if position.free or position.allowed.count > MAX_BRANCHES:
             guesses = self._of_text(position)
         else:
             guesses = self._of_values(position) if self.options.branches else []
+        self._num_guessed += bool(guesses)
         guesses.sort(key=lambda guess: -guess.weight)
         return guesses[: self.options.breadth]
 
