@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from factorspec_server.drafting.seam import Allowed, Plan
+from factorspec_server.drafting.seam import Allowed, DraftKind, Plan
 
 
 class Decision(NamedTuple):
@@ -31,10 +31,14 @@ class Decision(NamedTuple):
     Attributes:
         offset: tokens of the chain before it.
         allowed: what may come there; None: whatever the request's own mask says.
+        chance: that the chain's token there stands, and all before it, as estimated; 1 where there is none.
+        kind: what brought that token in.
     """
 
     offset: int
     allowed: Allowed | None
+    chance: float = 1.0
+    kind: DraftKind = "branch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,21 @@ class Chain:
     def num_certain(self) -> int:
         """Tokens in front of the first decision; they stand in any case."""
         return self.decisions[0].offset if self.decisions else len(self.tokens)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of logits that the chain takes: one for each decision, and one where there is none."""
+        return len(self.decisions) or 1
+
+    @property
+    def row_offsets(self) -> Sequence[int]:
+        """Tokens of the chain before each of its rows."""
+        return [decision.offset for decision in self.decisions] or [len(self.tokens)]
+
+    @property
+    def is_certain(self) -> bool:
+        """True if nothing in it is a guess."""
+        return self.num_certain == len(self.tokens)
 
     def cut(self, most: int) -> Chain:
         """The chain's first ``most`` tokens; what comes behind them is known or decided as before."""
@@ -92,16 +111,24 @@ def _likeliest(plan: Plan, end_token: int) -> Chain:
     tokens: list[int] = []
     decisions: list[Decision] = []
     at: int | None = -1
+    last = -1
     while at is not None:
+        last = at
         choice = decided.get(at)
         if choice is None:
             at = certain.get(at)
         else:
-            decisions.append(Decision(len(tokens), choice.allowed))
             at = choice.children[0] if choice.children else None
+            decisions.append(_decision(plan, len(tokens), choice.allowed, at))
         if at is not None:
             tokens.append(plan.tokens[at])
-    return _ended(tokens, decisions, end_token if plan.complete else None)
+    return _ended(tokens, decisions, end_token if plan.complete or last in plan.ends else None)
+
+
+def _decision(plan: Plan, offset: int, allowed: Allowed, guess: int | None) -> Decision:
+    if guess is None:
+        return Decision(offset, allowed)
+    return Decision(offset, allowed, plan.chances[guess] if plan.chances else 1.0, plan.kinds[guess])
 
 
 def _ended(tokens: Sequence[int], decisions: Sequence[Decision], then: int | None) -> Chain:

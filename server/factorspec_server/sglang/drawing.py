@@ -11,14 +11,19 @@ _PER_REQUEST = ("temperatures", "top_ps", "top_ks", "min_ps", "sampling_seed", "
 _PENALTIES = ("acc_additive_penalties", "acc_scaling_penalties")
 
 
-def for_rows(sampling: Any, per_request: int) -> Any:
-    """The batch's settings with an entry for each row: ``per_request`` rows have those of their request."""
+def for_rows(sampling: Any, askers: torch.Tensor | None = None) -> Any:
+    """The batch's settings with an entry for each row.
+
+    Args:
+        sampling: of the batch, an entry for each request.
+        askers: (rows,) the request of each row, on the device; None: a row for each request, in order.
+    """
     info = copy(sampling)
-    if per_request > 1:
+    if askers is not None:
         for name in (*_PER_REQUEST, *_PENALTIES):
             value = getattr(info, name)
             if value is not None:
-                setattr(info, name, value.repeat_interleave(per_request, dim=0))
+                setattr(info, name, value[askers])
     return info
 
 
@@ -53,6 +58,10 @@ def draw(sampler: Any, output: Any, info: Any, positions: torch.Tensor) -> torch
 def draws_one_by_one(batch: Any) -> bool:
     """True if something is told of each request once a step, so that it may have one row only."""
     info = batch.sampling_info
+    penalties = info.penalizer_orchestrator  # counted for each request; without overlap they come like that
     return bool(
-        batch.return_logprob or info.has_custom_logit_processor or any(info.return_sampling_masks or ())
+        batch.return_logprob
+        or (penalties is not None and penalties.is_required)
+        or info.has_custom_logit_processor
+        or any(info.return_sampling_masks or ())
     )

@@ -15,7 +15,7 @@ _ALL = -1
 
 
 class MaskRows:
-    """Fills rows: (B·K, words) int32, as SGLang applies them; all bits 1 where nothing is masked.
+    """Fills rows: (R, words) int32, as SGLang applies them; all bits 1 where nothing is masked.
 
     A row never leaves without an allowed token: drawing from one stops the whole server.
 
@@ -34,18 +34,17 @@ class MaskRows:
         """Write all rows.
 
         Args:
-            rows: (B·K, words) int32 on the host, overwritten.
+            rows: (R, words) int32 on the host, overwritten: of each chain as many as it has.
             requests: as SGLang has them.
             chains: of the requests.
             mask_known: where a token is known allow that one alone, as logprobs want it.
         """
         rows.fill_(_ALL)
-        per_request = len(rows) // len(requests)
+        first = 0
         wanted: list[tuple[Any, Decision]] = []
         array = rows.numpy()
-        for index, (request, chain) in enumerate(zip(requests, chains, strict=True)):
-            first = index * per_request
-            for place, decision in enumerate(chain.decisions[:per_request]):
+        for request, chain in zip(requests, chains, strict=True):
+            for place, decision in enumerate(chain.decisions):
                 if decision.allowed is not None:
                     wanted.append((array[first + place], decision))
                 elif not is_free(request):
@@ -53,6 +52,7 @@ class MaskRows:
             if mask_known and chain.then is not None and not chain.decisions:
                 array[first] = 0
                 array[first].view("uint32")[chain.then // 32] = 1 << chain.then % 32
+            first += chain.num_rows
         self._plans.fill_rows(wanted)
 
     def _fill_foreign(self, rows: torch.Tensor, at: int, request: Any) -> None:

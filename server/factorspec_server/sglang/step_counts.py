@@ -6,9 +6,10 @@ answered, and told then (``settle``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import JsonValue
+from factorspec_server.drafting.seam import DraftKind
 from factorspec_server.sglang.chains import Chain
 
 
@@ -19,11 +20,11 @@ class StepCounts:
     model_steps: int = 0
     fill_steps: int = 0
     certain: int = 0
-    guessed: int = 0
-    accepted: int = 0
     tokens_run: int = 0
     in_vain: int = 0
     widest: int = 0
+    #: by kind: drafted, accepted
+    guesses: dict[DraftKind, tuple[int, int]] = field(default_factory=dict)
     _running: Chain | None = None
 
     def run(self, chain: Chain) -> None:
@@ -43,21 +44,23 @@ class StepCounts:
         if chain is None:
             return
         stands = num_accepted - 1
-        guesses = [offset for offset, _ in chain.decisions if offset < len(chain.tokens)]
-        self.guessed += len(guesses)
-        self.accepted += sum(offset < stands for offset in guesses)
+        for decision in chain.decisions:
+            if decision.offset < len(chain.tokens):
+                drafted, accepted = self.guesses.get(decision.kind, (0, 0))
+                counted = drafted + 1, accepted + (decision.offset < stands)
+                self.guesses = {**self.guesses, decision.kind: counted}  # a copy may share the old ones
         self.in_vain += len(chain.tokens) - stands
 
     def report(self) -> dict[str, JsonValue]:
         """As the report has them. What is certain behind a guess counts with it."""
         drafts: dict[str, JsonValue] = {"certain": {"drafted": self.certain, "accepted": self.certain}}
-        if self.guessed:
-            drafts["branch"] = {"drafted": self.guessed, "accepted": self.accepted}
+        for kind, (drafted, accepted) in self.guesses.items():
+            drafts[kind] = {"drafted": drafted, "accepted": accepted}
         return {
             "model_steps": self.model_steps,
             "fill_steps": self.fill_steps,
-            "guessed": self.guessed,
-            "accepted": self.accepted,
+            "guessed": sum(drafted for drafted, _ in self.guesses.values()),
+            "accepted": sum(accepted for _, accepted in self.guesses.values()),
             "drafts": drafts,
             "tokens_run": self.tokens_run,
             "in_vain": self.in_vain,

@@ -2,17 +2,24 @@
 
 ::
 
-    ids        │ positions  │ owners     │ rows │ offsets │ guesses │ known │ firsts │ counts │ tokens
-    num_inputs   num_inputs   num_inputs   B·K    B·K       B·K       B·K     B        B        B·S
+    ids        │ positions  │ owners     │ rows │ askers │ picks │ offsets │ guesses │ known │ …
+    num_inputs   num_inputs   num_inputs   R      R        B·K     B·K       B·K       B·K
 
-B requests, K decisions of each at most (``num_decisions``), S places for what stands (``stride``).
+    … │ firsts │ counts │ tokens
+        B        B        B·S
+
+B requests, R rows of logits (``num_rows``), K ends of each request at most (``num_ends``), S places for what
+stands (``stride``). An end is a decision, or the certain token behind a chain. Each decision has a row of
+logits, and each request at least one.
 
 =========  ==============================================================================================
 ids        the tokens that run: of each request its last token (filled in on the device) and its chain
 positions  of each of them; 0 where padded
 owners     the request that each of them belongs to; -1: padding, whose keys and values nobody reads
-rows       index into the inputs whose logits are read for the request's k-th decision
-offsets    tokens of the chain before that decision
+rows       index into the inputs whose logits are read, request by request
+askers     the request of each row
+picks      of the request's k-th end, the row whose draw it takes
+offsets    tokens of the chain before that end
 guesses    the chain's token there; -1: none, nothing runs behind it
 known      the token that stands there whatever the logits are; -1: the logits decide
 firsts     index into the inputs of the request's last token
@@ -20,7 +27,7 @@ counts     tokens that run for the request
 tokens     the chain, where a guess may yet be replaced
 =========  ==============================================================================================
 
-Requests with fewer than K decisions repeat their last one. In a ragged layout the requests' inputs stand one
+Requests with fewer than K ends repeat their last one. In a ragged layout the requests' inputs stand one
 behind the other and zeros fill up to ``num_inputs``; in a uniform one each has ``width`` inputs, zeros behind
 its own.
 """
@@ -46,13 +53,15 @@ class StepLayout:
     Attributes:
         counts: of each request, the inputs that it has, padding of a uniform layout included.
         num_inputs: of all requests, padding included.
-        num_decisions: K.
+        num_rows: R.
+        num_ends: K.
         stride: S.
     """
 
     counts: tuple[int, ...]
     num_inputs: int
-    num_decisions: int
+    num_rows: int
+    num_ends: int
     stride: int
 
     @classmethod
@@ -70,8 +79,9 @@ class StepLayout:
     def _of(cls, chains: Sequence[Chain], counts: list[int], num_inputs: int) -> StepLayout:
         longest = max(len(chain.tokens) for chain in chains)
         assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
-        num_decisions = max(_num_ends(chain) for chain in chains)
-        return cls(tuple(counts), num_inputs, num_decisions, longest + 1)
+        num_rows = sum(chain.num_rows for chain in chains)
+        num_ends = max(_num_ends(chain) for chain in chains)
+        return cls(tuple(counts), num_inputs, num_rows, num_ends, longest + 1)
 
     @property
     def num_requests(self) -> int:
@@ -79,11 +89,22 @@ class StepLayout:
         return len(self.counts)
 
     @property
+    def has_one_row_each(self) -> bool:
+        """True if each request has a single row of logits."""
+        return self.num_rows == self.num_requests
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Sizes of the block's parts, in order."""
-        many = self.num_requests * self.num_decisions
-        ends = [many] * 4 + [self.num_requests] * 2
-        return (*[self.num_inputs] * 3, *ends, self.num_requests * self.stride)
+        many = self.num_requests * self.num_ends
+        rows, ends = [self.num_rows] * 2, [many] * 4
+        return (
+            *[self.num_inputs] * 3,
+            *rows,
+            *ends,
+            *[self.num_requests] * 2,
+            self.num_requests * self.stride,
+        )
 
     @property
     def size(self) -> int:
@@ -99,7 +120,7 @@ class StepLayout:
             lengths: (B,) int64, tokens before the last one of each request: its first position.
         """
         parts = np.split(block, np.cumsum(self.sizes)[:-1])
-        ids, positions, owners, rows, offsets, guesses, known, firsts, counts, tokens = parts
+        ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts
         count = np.array(self.counts, dtype=np.int64)
         start = np.cumsum(count) - count
         firsts[:] = start
@@ -110,27 +131,40 @@ class StepLayout:
         owners[used] = np.repeat(np.arange(len(chains)), counts)
         positions[used] = np.repeat(lengths, counts) + place
         written = tokens.reshape(self.num_requests, self.stride)
-        shape = self.num_requests, self.num_decisions
         for index, chain in enumerate(chains):
             size = len(chain.tokens)
             if size:
                 ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
                 written[index, :size] = chain.tokens
-        ends = np.array([_ends(chain, self.num_decisions) for chain in chains], dtype=np.int64)
-        offsets.reshape(shape)[:], guesses.reshape(shape)[:], known.reshape(shape)[:] = np.moveaxis(
-            ends, 2, 0
-        )
-        rows.reshape(shape)[:] = offsets.reshape(shape) + start[:, None]
+        num_rows = np.array([chain.num_rows for chain in chains], dtype=np.int64)
+        askers[:] = np.repeat(np.arange(len(chains)), num_rows)
+        rows[:] = start[askers] + [offset for chain in chains for offset in chain.row_offsets]
+        ends = np.array([_ends(chain, self.num_ends) for chain in chains], dtype=np.int64)
+        shape = self.num_requests, self.num_ends
+        parts = [part.reshape(shape) for part in (picks, offsets, guesses, known)]
+        for part, values in zip(parts, np.moveaxis(ends, 2, 0), strict=True):
+            part[:] = values
+        parts[0][:] += (np.cumsum(num_rows) - num_rows)[:, None]
 
 
 def _num_ends(chain: Chain) -> int:
     return len(chain.decisions) + (chain.then is not None)
 
 
-def _ends(chain: Chain, num_decisions: int) -> list[tuple[int, int, int]]:
-    """(offset, guess, known token) of each decision, and of the certain token behind the chain."""
+def _ends(chain: Chain, num_ends: int) -> list[tuple[int, int, int, int]]:
+    """(row of the request, offset, guess, known token) of each decision, and of the certain token behind the
+    chain, for which any row will do.
+    """
     tokens = chain.tokens
-    ends = [(at, tokens[at] if at < len(tokens) else NO_TOKEN, NO_TOKEN) for at, _ in chain.decisions]
+    ends = [
+        (
+            row,
+            decision.offset,
+            tokens[decision.offset] if decision.offset < len(tokens) else NO_TOKEN,
+            NO_TOKEN,
+        )
+        for row, decision in enumerate(chain.decisions)
+    ]
     if chain.then is not None:
-        ends.append((len(tokens), NO_TOKEN, chain.then))
-    return ends + ends[-1:] * (num_decisions - len(ends))
+        ends.append((0, len(tokens), NO_TOKEN, chain.then))
+    return ends + ends[-1:] * (num_ends - len(ends))

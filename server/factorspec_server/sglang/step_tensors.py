@@ -19,7 +19,9 @@ class StepTensors:
         ids: (inputs,), the last tokens not filled in yet.
         positions: (inputs,).
         owners: (inputs,), -1 where padded.
-        rows: (B·K,).
+        rows: (R,).
+        askers: (R,).
+        picks: (B, K).
         firsts: (B,).
         counts: (B,).
         ends: decisions, and the chains' tokens.
@@ -29,6 +31,8 @@ class StepTensors:
     positions: torch.Tensor
     owners: torch.Tensor
     rows: torch.Tensor
+    askers: torch.Tensor
+    picks: torch.Tensor
     firsts: torch.Tensor
     counts: torch.Tensor
     ends: Ends
@@ -37,15 +41,15 @@ class StepTensors:
     def of(cls, block: torch.Tensor, layout: StepLayout) -> Self:
         """Split the block."""
         parts = torch.split(block, list(layout.sizes))
-        ids, positions, owners, rows, offsets, guesses, known, firsts, counts, tokens = parts
-        shape = layout.num_requests, layout.num_decisions
+        ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts
+        shape = layout.num_requests, layout.num_ends
         ends = Ends(
             offsets.view(shape),
             guesses.view(shape),
             known.view(shape),
             tokens.view(layout.num_requests, layout.stride),
         )
-        return cls(ids, positions, owners, rows, firsts, counts, ends)
+        return cls(ids, positions, owners, rows, askers, picks.view(shape), firsts, counts, ends)
 
     def start_with(self, last_tokens: torch.Tensor) -> None:
         """Fill in each request's last token, which only the device may know yet."""

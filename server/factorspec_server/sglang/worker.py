@@ -120,7 +120,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         _publish(after, on_publish)
         result = self._run(batch, Shape(1), None, count)
         self._log.mark("launch")
-        info, output = for_rows(batch.sampling_info, 1), result.logits_output
+        info, output = for_rows(batch.sampling_info), result.logits_output
         mask(info, output.next_token_logits, None, SessionGrammar.apply_vocab_mask)
         accepted = self._one_each(draw(self._model_runner.sampler, output, info, positions))
         self._log.mark("rows and drawing")
@@ -231,7 +231,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self, batch: Any, output: Any, chains: Sequence[Chain], step: StepTensors, layout: StepLayout
     ) -> Accepted:
         """Mask, draw, and see what stands."""
-        info = for_rows(batch.sampling_info, layout.num_decisions)
+        info = for_rows(batch.sampling_info, None if layout.has_one_row_each else step.askers)
         rows = None
         if batch.has_grammar:
             on_host = self._staging.block("rows", (len(step.rows), self._words), torch.int32)
@@ -240,7 +240,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
         kept = output.next_token_logits.clone() if batch.return_logprob else None
         drawn = draw(self._model_runner.sampler, output, info, step.positions[step.rows])
-        accepted = accept(step.ends, drawn.view(layout.num_requests, layout.num_decisions))
+        accepted = accept(step.ends, drawn[step.picks])
         if kept is not None:
             output.next_token_logits = kept
             every = torch.arange(layout.num_requests, device=self._device)

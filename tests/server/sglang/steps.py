@@ -51,18 +51,20 @@ def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, widt
     lengths = np.array([len(one.tokens) - 1 for one in requests], dtype=np.int64)
     layout.fill(block, chains, lengths)
     parts = np.split(block, np.cumsum(layout.sizes)[:-1])
-    ids, positions, owners, rows, offsets, guesses, known, firsts, counts, tokens = parts
+    ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts
     assert (counts == [len(chain.tokens) + 1 for chain in chains]).all()
     assert [int((owners == index).sum()) for index in range(len(chains))] == counts.tolist()
     assert not positions[owners < 0].any()
     assert not ids[owners < 0].any()
     ids[firsts] = [one.tokens[-1] for one in requests]
-    draws = _draws(requests, chains, (ids, positions, rows, firsts), layout)
-    shape = layout.num_requests, layout.num_decisions
+    draws = _draws(requests, chains, (ids, positions, rows, firsts))
+    assert askers.tolist() == [at for at, chain in enumerate(chains) for _ in range(chain.num_rows)]
+    assert len(set(rows.tolist())) == len(rows)
+    shape = layout.num_requests, layout.num_ends
     place, guess, certain = (torch.from_numpy(part.reshape(shape)) for part in (offsets, guesses, known))
     written = torch.from_numpy(tokens.reshape(layout.num_requests, layout.stride))
     ends = Ends(place, guess, certain, written)
-    stands = accept(ends, torch.from_numpy(draws))
+    stands = accept(ends, torch.from_numpy(draws)[torch.from_numpy(picks.reshape(shape))])
     for index, one in enumerate(requests):
         new = stands.tokens[index, : int(stands.lengths[index])].tolist()
         assert new[-1] == int(stands.last[index])
@@ -75,19 +77,19 @@ def _draws(
     requests: Sequence[Decoded],
     chains: Sequence[Chain],
     inputs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    layout: StepLayout,
 ) -> np.ndarray:
     """What a model draws at each row, which sees the inputs of its request up to the row."""
     ids, positions, rows, firsts = inputs
-    shape = layout.num_requests, layout.num_decisions
-    found = np.zeros(shape, dtype=np.int64)
+    found, at = [], 0
     for index, (one, chain) in enumerate(zip(requests, chains, strict=True)):
-        for place, row in enumerate(rows.reshape(shape)[index]):
+        for decision in chain.decisions or (None,):
+            row, at = rows[at], at + 1
             seen = ids[firsts[index] : row + 1].tolist()
             assert positions[row] == len(one.tokens) - 2 + len(seen)
-            decision = chain.decisions[min(place, len(chain.decisions) - 1)] if chain.decisions else None
-            found[index, place] = _draw(one, seen, decision)
-    return found
+            assert decision is None or len(seen) == decision.offset + 1
+            found.append(_draw(one, seen, decision))
+    assert at == len(rows)
+    return np.array(found)
 
 
 def _draw(one: Decoded, seen: Sequence[int], decision: Decision | None) -> int:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from factorspec_sdk.errors import FactorspecError
-from factorspec_server.drafting import Certain, Session
+from factorspec_server.drafting import Allowed, Certain, Session
 from factorspec_server.sglang.batch_chains import BatchChains
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain, Decision
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
@@ -81,7 +81,7 @@ class Batch:
     def rows(
         self, requests: list[Request], chains: list[Chain], *, mask_known: bool = False
     ) -> list[list[int]]:
-        rows = torch.zeros((len(requests), WORDS), dtype=torch.int32)
+        rows = torch.zeros((sum(chain.num_rows for chain in chains), WORDS), dtype=torch.int32)
         MaskRows(LocalPlans(WORDS), self.fail).fill(rows, requests, chains, mask_known=mask_known)
         bits = np.unpackbits(rows.numpy().view(np.uint8), axis=1, bitorder="little")
         return [np.flatnonzero(row).tolist() for row in bits]
@@ -187,6 +187,9 @@ def test_rows_hold_what_each_request_may_write() -> None:
     rows = batch.rows(requests, batch.chains(requests))
     assert rows == [[5, 6], every, every, [0, 32, 64, 96], every]
     assert batch.rows(requests[1:2], [Chain((), (), 33)], mask_known=True) == [[33]]
+    first, second = Allowed.of((5, 6)), Allowed.of((8,))
+    guessing = Chain((4, 5, 7), (Decision(1, first), Decision(3, second)))
+    assert batch.rows(requests[1:4], [guessing, *[ONE_TOKEN] * 2]) == [[5, 6], [8], every, [0, 32, 64, 96]]
     assert not batch.failed
 
 

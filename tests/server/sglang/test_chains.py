@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from factorspec_server.drafting import Allowed, Certain, DraftingPolicy, Off
+from factorspec_server.drafting import Allowed, Certain, DraftingPolicy, Guess, Off, Position
 from factorspec_server.drafting import Chain as Chains
 from factorspec_server.drafting.seam import Choice, DraftKind, Plan
 from factorspec_server.sglang import plan_source
@@ -55,6 +55,26 @@ def test_a_path_that_breaks_off_keeps_its_last_token_back() -> None:
     assert chain_of(plan, END) == Chain((4, 5), (Decision(1, allowed),), 8)
     guess_alone = Plan((4, 5), (-1, 0), (True, False), (choice,), False, kinds[:2])
     assert chain_of(guess_alone, END) == Chain((4,), (Decision(1, allowed),))
+
+
+def test_a_guessed_path_that_completes_the_record_is_ended_like_a_certain_one() -> None:
+    session = ToySession(((3, 4, 5), (3, 6, 5, 7)))
+    plan = session.plan(None, highest_allowed)
+    chain = chain_of(plan, END)
+    assert (chain.tokens, chain.then, chain.num_rows) == ((3, 6, 5, 7), END, 1)
+    assert chain.row_offsets == [1]
+    assert not chain.is_certain
+    assert chain_of(session.plan(2, highest_allowed), END).then == 5
+    assert chain.cut(3) == Chain((3, 6, 5), chain.decisions, 7)
+
+
+def test_decisions_tell_how_likely_their_guesses_are() -> None:
+    def likely(position: Position) -> list[Guess]:
+        return [Guess(int(position.allowed.ids()[0]), 0.5, "text")]
+
+    chain = chain_of(ToySession(((1, 3, 4), (1, 3, 5), (2,))).plan(None, likely), END)
+    assert chain.tokens == (1, 3, 4)
+    assert [(one.chance, one.kind) for one in chain.decisions] == [(0.5, "text"), (0.25, "text")]
 
 
 def test_a_cut_is_itself_where_everything_fits() -> None:

@@ -92,7 +92,8 @@ class Info(SimpleNamespace):
 
 def info(**changes: object) -> Info:
     names = ("top_ps", "top_ks", "min_ps", "sampling_seed", "logit_bias", "acc_additive_penalties")
-    empty = dict.fromkeys((*names, "acc_scaling_penalties", "vocab_mask", "return_sampling_masks"))
+    others = ("acc_scaling_penalties", "vocab_mask", "return_sampling_masks", "penalizer_orchestrator")
+    empty = dict.fromkeys((*names, *others))
     return Info(
         **{
             **empty,
@@ -104,11 +105,11 @@ def info(**changes: object) -> Info:
 
 
 def test_rows_have_the_settings_of_their_request() -> None:
-    both = for_rows(info(top_ps=torch.tensor([0.1, 0.2])), 2)
+    both = for_rows(info(top_ps=torch.tensor([0.1, 0.2])), torch.tensor([0, 0, 1, 1]))
     assert both.temperatures.flatten().tolist() == [0.5, 0.5, 1.0, 1.0]
     assert torch.equal(both.top_ps, torch.tensor([0.1, 0.1, 0.2, 0.2]))
     assert both.top_ks is None
-    assert for_rows(info(), 1).temperatures.shape == (2, 1)
+    assert for_rows(info()).temperatures.shape == (2, 1)
 
 
 def test_masks_are_applied_once() -> None:
@@ -125,6 +126,8 @@ def test_batches_that_are_told_of_once_a_step_have_one_row_a_request() -> None:
     assert not draws_one_by_one(batch())
     assert draws_one_by_one(batch(logprob=True))
     assert draws_one_by_one(batch(has_custom_logit_processor=True))
+    assert draws_one_by_one(batch(penalizer_orchestrator=SimpleNamespace(is_required=True)))
+    assert not draws_one_by_one(batch(penalizer_orchestrator=SimpleNamespace(is_required=False)))
     assert draws_one_by_one(batch(return_sampling_masks=[False, True]))
 
 

@@ -11,7 +11,7 @@ def test_certain_runs_and_guesses_are_told_apart() -> None:
     counts = StepCounts()
     counts.run(Chain((5, 6), (), 7))  # no decision: a fill
     counts.settle(3)
-    guessing = Chain((5, 1, 6, 2), (Decision(1, ANY), Decision(3, ANY), Decision(4, ANY)))
+    guessing = Chain((5, 1, 6, 2), (Decision(1, ANY), Decision(3, ANY, 0.5, "text"), Decision(4, ANY)))
     counts.run(guessing)
     counts.settle(2)  # the first guess fell
     counts.run(guessing)
@@ -23,7 +23,8 @@ def test_certain_runs_and_guesses_are_told_apart() -> None:
         "accepted": 2,
         "drafts": {
             "certain": {"drafted": 4, "accepted": 4},
-            "branch": {"drafted": 4, "accepted": 2},
+            "branch": {"drafted": 2, "accepted": 1},
+            "text": {"drafted": 2, "accepted": 1},
         },
         "tokens_run": 13,
         "in_vain": 3,
