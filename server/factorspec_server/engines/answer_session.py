@@ -13,13 +13,14 @@ token leaves alive what goes on by it. Where one is left its own plans are draft
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
 from math import inf
 
-from factorspec_sdk.decoding import Decoder, OnBudget, Origin, Report, Session
+from factorspec_sdk.decoding import Decoder, Origin, Report, Session
 from factorspec_sdk.decoding.report import TextFilter
 from factorspec_sdk.errors import TokenLimitTooSmall
 from factorspec_sdk.tokens import Allowed, Vocabulary
+from factorspec_sdk.tokens.masks import Row, check_rows
 from factorspec_server.drafting.seam import (
     GuessPolicy,
     Plan,
@@ -28,58 +29,38 @@ from factorspec_server.drafting.seam import (
     certain_run,
     one_choice,
 )
+from factorspec_server.engines.answer_rules import AnswerRules
 from factorspec_server.engines.call_decoders import CallDecoders, CallTokens
 from factorspec_server.engines.chat import ChatSession
-from factorspec_server.engines.seam import Model
+from factorspec_server.engines.seam import Wording
 from factorspec_server.engines.writing import Writing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRules:
-    """What an answer may be.
-
-    Attributes:
-        vocabulary: the model's tokens.
-        records: decoders of records with which the answer may begin and end.
-        calls: decoders of tool calls; None: there are none.
-        most_calls: calls that an answer may have.
-        text: the answer may begin with text, in which a call may follow.
-        stop: strings that end the text.
-        on_budget: see ``Decoder.session``.
-        canonical_text: see ``Decoder.session``.
-    """
-
-    vocabulary: Vocabulary
-    records: tuple[Decoder, ...] = ()
-    calls: CallDecoders | None = None
-    most_calls: int = 1
-    text: bool = False
-    stop: tuple[str, ...] = ()
-    on_budget: OnBudget = "narrow"
-    canonical_text: bool = False
-
-
 class AnswerSession:
-    """One answer; see ``drafting.seam.Session``.
+    """One answer; see ``drafting.seam.Session``, and ``decoding.Session`` for what else can be asked.
 
     Attributes:
         rules: what it may be.
+        token_limit: most tokens of it.
         writings: what was settled on, in order: records, refusals and calls, the last one perhaps on its way.
+        has_ended: it is complete by an end token, which is its last.
     """
 
-    def __init__(self, rules: AnswerRules, model: Model, token_limit: int) -> None:
+    def __init__(self, rules: AnswerRules, words: Wording, token_limit: int) -> None:
         """Begin an answer.
 
         Raises:
             TokenLimitTooSmall: nothing that it may be fits.
         """
         self.rules = rules
+        self.token_limit = token_limit
         self.writings: list[Writing] = []
-        self._limit = token_limit
-        self._end_ids = frozenset(model.end_ids)
+        self.has_ended = False
+        self._words = words
+        self._end_ids = frozenset(words.end_ids)
         self._tokens: list[int] = []
         self._decided: list[int] = []  # where one of several things was decided on
-        self._text = ChatSession(model, rules.stop) if rules.text else None
+        self._text = ChatSession(words, rules.stop) if rules.text else None
         self._begun = 0  # bytes of the opener at the end of the text
         self._alive: list[Writing] = [] if rules.text else self._starts()
         self._may_end = False
@@ -98,7 +79,12 @@ class AnswerSession:
     @property
     def text(self) -> str:
         """The committed text, tags included."""
-        return self.rules.vocabulary.decode(self._tokens, errors="replace")
+        return self.vocabulary.decode(self._tokens, errors="replace")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that it is written in."""
+        return self.rules.vocabulary
 
     @property
     def record(self) -> Session | None:
@@ -125,7 +111,32 @@ class AnswerSession:
     @property
     def state(self) -> SessionState:
         """``complete`` where the answer ends, ``refused`` after a token that was not allowed."""
-        return self._ended if self._text is None else self._text.state
+        if self._text is None:
+            return self._ended
+        return "complete" if self.is_cut else self._text.state
+
+    @property
+    def is_cut(self) -> bool:
+        """It is text that reached the token limit, where ``AnswerRules.cuts_text`` says that this ends it."""
+        is_text = self.rules.cuts_text and self._text is not None and self._text.state == "open"
+        return is_text and len(self._tokens) >= self.token_limit
+
+    def allowed(self) -> Allowed:
+        """The tokens that may come next; none once the answer is complete. Does not change the session."""
+        if self.state != "open":
+            return Allowed.of(())
+        if self._text is not None:
+            return self._allowed_in_text()
+        if len(self._alive) == 1 and not self._may_end:
+            return self._alive[0].allowed()
+        return Allowed.of(self._allowed_by_several())
+
+    def fill_row(self, out: Row) -> Allowed:
+        """Write the tokens that may come next into ``out``; see ``decoding.Session.fill_row``."""
+        allowed = self.allowed()
+        check_rows(out, (self.vocabulary.row_words,))
+        allowed.write_row(out)
+        return allowed
 
     def plan(
         self,
@@ -144,9 +155,9 @@ class AnswerSession:
         ids = self._allowed_by_several()
         return certain_run(tuple(ids)) if len(ids) == 1 else one_choice(Allowed.of(ids))
 
-    def commit(self, token_ids: Sequence[int], /) -> None:
-        """Append tokens; the first that is not allowed refuses the answer."""
-        given = tuple(token_ids)
+    def commit(self, token_ids: Sequence[int], /) -> int:
+        """Append tokens; the first that is not allowed refuses the answer. How many were written."""
+        before, given = len(self._tokens), tuple(token_ids)
         while given and self.state == "open":
             if self._text is not None:
                 taken = self._take_text(given[0], self._text)
@@ -157,6 +168,34 @@ class AnswerSession:
             self._tokens += given[:taken]
             given = given[taken:]
             self._settle()
+        return len(self._tokens) - before
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take back the last ``num_tokens`` tokens, and a refusal. O(tokens): the rest is written again.
+
+        Raises:
+            ValueError: there are not so many.
+        """
+        if not 0 <= num_tokens <= len(self._tokens):
+            raise ValueError(f"cannot take back {num_tokens} of {len(self._tokens)} tokens")
+        again = AnswerSession(self.rules, self._words, self.token_limit)
+        kept = self._tokens[: len(self._tokens) - num_tokens]
+        written = again.commit(kept)
+        assert written == len(kept), "what was allowed is allowed again"
+        vars(self).update(vars(again))
+
+    def copy(self) -> AnswerSession:
+        """An independent session in the same state. O(tokens)."""
+        twin = copy(self)
+        moved = {id(writing): writing.copy() for writing in (*self.writings, *self._alive)}
+        twin.writings = [moved[id(writing)] for writing in self.writings]
+        vars(twin).update(
+            _tokens=[*self._tokens],
+            _decided=[*self._decided],
+            _text=None if self._text is None else self._text.copy(),
+            _alive=[moved[id(writing)] for writing in self._alive],
+        )
+        return twin
 
     def _starts(self) -> list[Writing]:
         """All that the answer may be and that fits."""
@@ -179,7 +218,7 @@ class AnswerSession:
     ) -> Writing:
         """A record that begins here, ``num_given`` of its tokens written already."""
         fixed = len(before) + len(after)
-        left = self._limit - len(self._tokens) + num_given
+        left = self.token_limit - len(self._tokens) + num_given
         try:
             session = decoder.session(
                 max(0, left - fixed),
@@ -199,7 +238,7 @@ class AnswerSession:
 
     def _allowed_in_text(self) -> Allowed:
         calls = self._calls
-        left = self._limit - len(self._tokens) - 1
+        left = self.token_limit - len(self._tokens) - 1
         return calls.watch.allowed(self._begun, has_room=left >= calls.num_needed)
 
     @property
@@ -212,6 +251,7 @@ class AnswerSession:
         if token not in self._allowed_in_text():
             return self._refuse()
         text.commit((token,))
+        self.has_ended = token in self._end_ids
         begun = self._calls.watch.after(self._begun, token)
         self._begun = begun or 0
         if begun is None and text.state == "open":
@@ -230,7 +270,7 @@ class AnswerSession:
         if len(self._allowed_by_several()) > 1:
             self._decided.append(len(self._tokens))
         if self._may_end and token in self._end_ids:
-            self._alive, self._ended = [], "complete"
+            self._alive, self._ended, self.has_ended = [], "complete", True
             return 1
         self._may_end = False
         for writing in self._alive:
@@ -265,7 +305,7 @@ class AnswerSession:
         calls = self.rules.calls
         if calls is None or not self._end_ids or not calls.writes(writing.session):
             return False
-        left = self._limit - len(self._tokens)
+        left = self.token_limit - len(self._tokens)
         return len(self.writings) < self.rules.most_calls and left >= calls.num_needed_next
 
     def _refuse(self) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from factorspec_sdk.decoding import Decoder, Session
 from factorspec_sdk.errors import EngineError
+from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.engines.opener_watch import Opener, OpenerWatch
 
 
@@ -53,34 +54,27 @@ class CallDecoders:
 
     @classmethod
     def of(
-        cls, first: Decoder, inside: Decoder, tokens: CallTokens, tag: str, num_tokens: int
+        cls, first: Decoder, inside: Decoder, tokens: CallTokens, begun: str, watch: OpenerWatch
     ) -> CallDecoders:
-        """Work out where the opener ends and how long a call is.
+        """Work out how much of a call the opener spells, and how long a call is.
 
         Args:
-            first: see the attributes, as ``inside`` and ``tokens``.
+            first: see the attributes, as ``inside``, ``tokens`` and ``watch``.
             inside: likewise.
             tokens: likewise.
-            tag: the text with which every call begins.
-            num_tokens: ids from there on are never chosen.
+            begun: the text with which the record of every call begins, up to its name.
+            watch: likewise.
 
         Raises:
-            EngineError: the tag is spelled by no certain tokens.
+            EngineError: the opener is spelled by no certain tokens.
         """
         sure = inside.bounds.sure(inside.opener.start()) + len(tokens.closing)
         if tokens.opening:
-            opener = Opener(inside.vocabulary.token_bytes(tokens.opening[0]), tokens.opening[0])
-            watch = OpenerWatch(opener, inside.vocabulary, num_tokens)
             return cls(first, inside, tokens, watch, 0, sure + len(tokens.opening) - 1)
-        certain = inside.session().plan().tokens
-        data, num_given = b"", 0
-        while len(data) < len(tag.encode()):
-            if num_given == len(certain):
-                raise EngineError(f"tool calls cannot begin with {tag!r}: its tokens are not certain")
-            data += inside.vocabulary.token_bytes(certain[num_given])
-            num_given += 1
-        watch = OpenerWatch(Opener(data), inside.vocabulary, num_tokens)
-        return cls(first, inside, tokens, watch, num_given, sure - num_given)
+        given = opener_tokens(inside.vocabulary, begun, watch.opener)
+        if inside.session().plan().tokens[: len(given)] != given:
+            raise EngineError(f"tool calls cannot begin with {begun!r}: its tokens are not certain")
+        return cls(first, inside, tokens, watch, len(given), sure - len(given))
 
     @property
     def num_needed_next(self) -> int:
@@ -97,3 +91,35 @@ class CallDecoders:
         """About the memory that they take now, in bytes."""
         decoders = {id(each): each for each in (self.first, self.inside)}
         return sum(each.num_bytes for each in decoders.values())
+
+
+def opener_of(vocabulary: Vocabulary, tokens: CallTokens, tag: str, begun: str) -> Opener:
+    """What begins a call within text: a token of its own, or the tokens that spell the tag.
+
+    The last of these may reach into what every call goes on with.
+
+    Args:
+        vocabulary: of the model.
+        tokens: what stands around a call's record.
+        tag: the text with which every call begins.
+        begun: the text with which its record begins, up to the name; the tag's too where that is no token.
+    """
+    if tokens.opening:
+        return Opener(vocabulary.token_bytes(tokens.opening[0]), tokens.opening[0])
+    data = b""
+    for token_id in vocabulary.encode_inside(begun):
+        if len(data) >= len(tag.encode()):
+            break
+        data += vocabulary.token_bytes(token_id)
+    return Opener(data)
+
+
+def opener_tokens(vocabulary: Vocabulary, begun: str, opener: Opener) -> tuple[int, ...]:
+    """The tokens of a text opener, as they stand within text."""
+    found, size = [], 0
+    for token_id in vocabulary.encode_inside(begun):
+        if size >= len(opener.text):
+            break
+        found.append(token_id)
+        size += len(vocabulary.token_bytes(token_id))
+    return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
 from math import inf
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from factorspec_sdk.tokens import Allowed
 from factorspec_server.drafting.seam import GuessPolicy, Plan, SessionState, Shape, one_choice
-from factorspec_server.engines.seam import Model
+from factorspec_server.engines.seam import Wording
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
@@ -38,6 +39,12 @@ class TextStream:
     def stopped(self) -> bool:
         """True once a stop string has been found."""
         return self._stopped
+
+    def copy(self) -> TextStream:
+        """An independent stream at the same place. O(tokens)."""
+        twin = copy(self)
+        vars(twin).update(_token_ids=[*self._token_ids], _starts=[*self._starts])
+        return twin
 
     def push(self, token_id: int) -> str:
         """Append a token; returns the text that becomes final with it."""
@@ -109,7 +116,7 @@ def _all_tokens(num_tokens: int) -> Allowed:
 class ChatSession:
     """Allows every token that the tokenizer knows; complete at an end token or a stop string."""
 
-    def __init__(self, model: Model, stop: Sequence[str] = ()) -> None:
+    def __init__(self, model: Wording, stop: Sequence[str] = ()) -> None:
         self._plan = one_choice(_all_tokens(model.num_tokens), free=True)
         self._end_ids = frozenset(model.end_ids)
         self._stream = TextStream(model.decode, stop)
@@ -146,6 +153,12 @@ class ChatSession:
             if self._stream.stopped:
                 break
         return text
+
+    def copy(self) -> ChatSession:
+        """An independent session at the same place. O(tokens)."""
+        twin = copy(self)
+        vars(twin).update(_stream=self._stream.copy())
+        return twin
 
     def flush(self) -> str:
         """The text held back, once no more tokens come."""

@@ -44,6 +44,7 @@ class OpenerWatch:
         """``num_tokens``: ids from there on are never chosen (``engines.seam.Model``)."""
         self.opener = opener
         self._bytes = vocabulary.all_bytes[:num_tokens]
+        self._num_bits = vocabulary.row_words * 32
         # Only these can complete the opener.
         last = opener.text[-1:]
         self._completing = [(token_id, data) for token_id, data in enumerate(self._bytes) if last in data]
@@ -66,7 +67,7 @@ class OpenerWatch:
         return self._of_place(begun, has_room)
 
     def _allowed(self, begun: int, has_room: bool) -> Allowed:
-        bits = np.zeros(-(-len(self._bytes) // 32) * 32, dtype=np.uint8)
+        bits = np.zeros(self._num_bits, dtype=np.uint8)
         bits[: len(self._bytes)] = 1
         bits[self._left_out(begun, has_room)] = 0
         return Allowed.from_row(np.packbits(bits, bitorder="little").view("<i4").astype(np.int32))

@@ -65,7 +65,22 @@ class Batch(Protocol):
         """Append a copy of a segment's first ``length`` tokens to what the row holds."""
 
 
-class Model(Protocol):
+class Wording(Protocol):
+    """What a model's tokenizer says about ids and their text."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Ids of the tokenizer are 0 to ``num_tokens`` - 1; columns beyond them are never chosen."""
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Tokens that end an answer."""
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of tokens, special ones left out."""
+
+
+class Model(Wording, Protocol):
     """A causal language model together with what its tokenizer says about ids."""
 
     @property
@@ -75,10 +90,6 @@ class Model(Protocol):
     @property
     def logit_width(self) -> int:
         """Columns of the logits."""
-
-    @property
-    def num_tokens(self) -> int:
-        """Ids of the tokenizer are 0 to ``num_tokens`` - 1; columns beyond them are never chosen."""
 
     @property
     def max_positions(self) -> int:
@@ -91,13 +102,6 @@ class Model(Protocol):
     @property
     def token_bytes(self) -> int:
         """Bytes that the keys and values of one token take."""
-
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """Tokens that end an answer."""
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of tokens, special ones left out."""
 
     def open(self) -> Batch:
         """A batch without rows."""

@@ -9,7 +9,7 @@ A tool call of a model whose tags are added tokens has those around its record, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import inf
 
@@ -87,6 +87,10 @@ class Writing:
             return certain_run(fixed)
         told = None if guesses is None else _Behind(written, self.num_given, guesses)
         return self.session.plan(width, told, shape, until_s=until_s)
+
+    def copy(self) -> Writing:
+        """An independent record in the same state."""
+        return replace(self, session=self.session.copy())
 
     def commit(self, token_ids: Sequence[int]) -> None:
         """Write tokens; the first that is not allowed refuses the record."""

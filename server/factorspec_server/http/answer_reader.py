@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from factorspec_server.engines.answer_session import AnswerRules
+from factorspec_sdk.tokens import Vocabulary
+from factorspec_server.engines.answer_rules import AnswerRules
 from factorspec_server.engines.chat import TextStream
-from factorspec_server.engines.seam import Model
+from factorspec_server.engines.opener_watch import OpenerWatch
+from factorspec_server.engines.seam import Wording
 from factorspec_server.http.call_format import REASON, REFUSAL_OPENER, CallFormat
 
 
@@ -49,16 +51,41 @@ class CallArguments:
 Piece = Said | CallBegun | CallArguments
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What has to be known of an answer to read it.
+
+    Attributes:
+        vocabulary: the model's tokens.
+        words: what its tokenizer says of them.
+        form: how calls are written.
+        watch: finds a call in the text with which the answer begins; None: it begins with no text.
+        stop: strings that end the text.
+    """
+
+    vocabulary: Vocabulary
+    words: Wording
+    form: CallFormat
+    watch: OpenerWatch | None = None
+    stop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rules: AnswerRules, words: Wording, form: CallFormat) -> Reading:
+        """What ``rules`` say of it."""
+        watch = rules.calls.watch if rules.text and rules.calls is not None else None
+        return cls(rules.vocabulary, words, form, watch, rules.stop)
+
+
 class AnswerReader:
     """Reads one answer. ``feed`` its tokens in order, then ``end``."""
 
-    def __init__(self, rules: AnswerRules, model: Model, form: CallFormat) -> None:
-        self._vocabulary = rules.vocabulary
-        self._end_ids = frozenset(model.end_ids)
+    def __init__(self, reading: Reading) -> None:
+        self._vocabulary = reading.vocabulary
+        self._end_ids = frozenset(reading.words.end_ids)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._lead = rules.vocabulary.lead
-        self._text = _Text(rules, model) if rules.text else None
-        self._records = _Records(form)
+        self._lead = reading.vocabulary.lead
+        self._text = None if reading.watch is None else _Text(reading, reading.watch)
+        self._records = _Records(reading.form)
 
     def feed(self, token_ids: Sequence[int]) -> list[Piece]:
         """What the next tokens say."""
@@ -88,11 +115,10 @@ class _Text:
     before a call is given without the white space at its end.
     """
 
-    def __init__(self, rules: AnswerRules, model: Model) -> None:
-        assert rules.calls is not None
-        self._watch = rules.calls.watch
-        self._stream = TextStream(model.decode, rules.stop)
-        self._end_ids = frozenset(model.end_ids)
+    def __init__(self, reading: Reading, watch: OpenerWatch) -> None:
+        self._watch = watch
+        self._stream = TextStream(reading.words.decode, reading.stop)
+        self._end_ids = frozenset(reading.words.end_ids)
         self._begun = 0
         self._held = ""
         self._is_over = False

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 from factorspec_sdk.errors import EngineError
 from factorspec_sdk.tokens import Vocabulary
-from factorspec_server.engines.call_decoders import CallTokens
+from factorspec_server.engines.call_decoders import CallTokens, opener_of
+from factorspec_server.engines.opener_watch import Opener
 
 #: around the record with the reason, where the model declines, and that record's field
 REFUSAL_OPENER, REFUSAL_CLOSER = "<refusal>", "</refusal>"
@@ -99,6 +100,15 @@ class SpelledCalls:
         for text in (before, wanted.before_arguments, closer):
             vocabulary.escape(text)  # raises where the text holds an added token
         return cls(wanted, before, closer, tokens)
+
+    def opener(self, vocabulary: Vocabulary) -> Opener:
+        """What begins a call within text, under the vocabulary that spells it."""
+        return opener_of(vocabulary, self.tokens, self.format.opener, self.begun)
+
+    @property
+    def begun(self) -> str:
+        """The text with which the record of every call begins, up to the name's first quote."""
+        return f'{self.before_name}"'
 
     def around(self, name: str) -> tuple[str, str]:
         """The text of a call's record before and behind the arguments of a tool."""

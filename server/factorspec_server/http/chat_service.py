@@ -25,11 +25,12 @@ from factorspec_server.engines import (
 )
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.housekeeping import Housekeeping
-from factorspec_server.http.answer_maker import AnswerMaker, AnySession, Enforced
-from factorspec_server.http.answer_reader import AnswerReader
+from factorspec_server.http.answer_maker import AnswerMaker, AnySession
+from factorspec_server.http.answer_reader import AnswerReader, Reading
 from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.choice_message import ChoiceMessage, Delta
 from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.http.enforced import Enforced
 from factorspec_server.http.logprobs import LogprobEntries
 from factorspec_server.http.report import Written, origins_of, report_of
 from factorspec_server.http.served_model import ServedModel
@@ -217,7 +218,8 @@ class ChatService:
         """Reads one answer that may hold calls or a refusal; None where it is text or a record alone."""
         if not isinstance(choice.session, AnswerSession):
             return None
-        return ChoiceMessage(AnswerReader(choice.session.rules, self.served.engine.model, self.maker.form))
+        reading = Reading.of(choice.session.rules, self.served.engine.model, self.maker.form)
+        return ChoiceMessage(AnswerReader(reading))
 
     def logprobs_of(self, job: ChatJob, index: int) -> LogprobEntries | None:
         """Makes what is told of one answer's tokens, None where nobody asked."""

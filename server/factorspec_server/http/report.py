@@ -30,7 +30,8 @@ from factorspec_server.engines import Usage
 from factorspec_server.http.compiled_spec import CompiledSpec
 
 if TYPE_CHECKING:
-    from factorspec_server.http.answer_maker import AnySession, Enforced
+    from factorspec_server.http.answer_maker import AnySession
+    from factorspec_server.http.enforced import Enforced
 
 
 @dataclass(frozen=True, slots=True)

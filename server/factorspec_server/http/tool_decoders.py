@@ -15,6 +15,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.graph.alternatives import Alternative, any_of
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.engines.call_decoders import CallDecoders
+from factorspec_server.engines.opener_watch import OpenerWatch
 from factorspec_server.http.call_format import (
     REASON,
     REFUSAL_CLOSER,
@@ -93,8 +94,9 @@ class ToolDecoders:
         parts = [(name, compiled, self.spelled.around(name)) for name, compiled in tools]
         first = self._decoder(parts, self._canonical)
         inside = self._decoder(parts, self._inside) if self._canonical.vocabulary.lead else first
-        tag = self.spelled.format.opener
-        return CallDecoders.of(first, inside, self.spelled.tokens, tag, num_tokens)
+        vocabulary = self._canonical.vocabulary
+        watch = OpenerWatch(self.spelled.opener(vocabulary), vocabulary, num_tokens)
+        return CallDecoders.of(first, inside, self.spelled.tokens, self.spelled.begun, watch)
 
     def _decoder(
         self, parts: Sequence[tuple[str, CompiledSpec, tuple[str, str]]], canonical: Canonical

@@ -14,7 +14,7 @@ from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.testing.scripted_model import _MASK, _PHI, ScriptedModel, _mix
 from factorspec_sdk.testing.tokenizers import END, qwen_like_tokenizer
 from factorspec_sdk.tokens import Canonical, Vocabulary
-from factorspec_server.engines.answer_session import AnswerRules
+from factorspec_server.engines.answer_rules import AnswerRules
 from factorspec_server.http.call_format import CallFormat, SpelledCalls
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.http.tool_decoders import ToolDecoders

@@ -13,8 +13,9 @@ from factorspec_sdk.wire import parse_document
 from factorspec_sdk.wire.check import check_spec
 from factorspec_server.drafting import DraftingPolicy, Off, Tree, TreeOptions
 from factorspec_server.engines import Completion, Request, Sampling, generate_batch
-from factorspec_server.engines.answer_session import AnswerRules, AnswerSession
-from factorspec_server.http.answer_reader import AnswerReader
+from factorspec_server.engines.answer_rules import AnswerRules
+from factorspec_server.engines.answer_session import AnswerSession
+from factorspec_server.http.answer_reader import AnswerReader, Reading
 from factorspec_server.http.choice_message import ChoiceMessage
 from tests.server.drafting.test_lossless_sessions import POLICIES, PROMPT
 from tests.server.http.calling import FAMILIES, TOOLS, Making, TellingModel, making
@@ -51,7 +52,8 @@ def run(
 
 def read(made: Making, rules: AnswerRules, model: TellingModel, tokens: Sequence[int]) -> ChoiceMessage:
     """The message, read as one and token by token: both must be the same."""
-    whole, parts = (ChoiceMessage(AnswerReader(rules, model, made.decoders.spelled.format)) for _ in "ab")
+    reading = Reading.of(rules, model, made.decoders.spelled.format)
+    whole, parts = (ChoiceMessage(AnswerReader(reading)) for _ in "ab")
     whole.feed(tokens)
     whole.end()
     deltas = [delta for token in tokens for delta in parts.feed((token,))] + parts.end()
