@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.service_settings import ServiceSettings
 from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 
 NAME = "FACTORSPEC"
@@ -67,6 +68,7 @@ class Algorithm(compat.CustomSpecAlgo):
             ValueError: a setting of the server cannot go with it, or one of ours has a wrong value.
         """
         Speculation.read(os.environ)
+        ServiceSettings.read(os.environ, str(server_args.device))
         found = refusals(server_args)
         if found:
             raise ValueError(f"--speculative-algorithm {NAME} cannot go with {'; '.join(found)}")
@@ -86,6 +88,8 @@ def add_algorithm() -> None:
         registry.register(compat.DECODE_GRAPHS, capture_none, compat.HookType.AROUND)
         registry.register(compat.LOGITS_METADATA, want_rows, after)
         registry.register(compat.EXTRA_POSITIONS, _more_positions, after)
+        registry.register(compat.VERIFY_RESOLVED, verify_resolved, after)
+        registry.register(compat.PREFILL_PROCESSED, prefill_processed, after)
         compat.SpeculativeAlgorithm.register(NAME, supports_overlap=True, spec_class=Algorithm)(_worker)
 
 
@@ -118,6 +122,24 @@ def want_rows(metadata: Any, _: type[Any], forward_batch: Any) -> Any:
 def _more_positions(extra: int, server_args: Any) -> int:
     """SGLang reserves places for two steps ahead; next to the context's end these must stand somewhere."""
     return max(extra, 4 + 2 * (server_args.max_speculative_num_draft_tokens or 0))
+
+
+def verify_resolved(_: list[list[int]], processor: Any, result: Any, batch: Any) -> None:
+    """Hook behind what writes a verify step's tokens to the grammars: the next step's plans may be made while
+    SGLang looks at each request's result.
+    """
+    _tell(processor, batch)
+
+
+def prefill_processed(_: None, processor: Any, batch: Any, result: Any) -> None:
+    """Hook behind what looks at a prefill's results: first tokens are written to the grammars."""
+    _tell(processor, batch)
+
+
+def _tell(processor: Any, batch: Any) -> None:
+    tell = getattr(processor.model_worker, "tokens_stand", None)  # none of a server without the algorithm
+    if tell is not None:
+        tell(batch.reqs)
 
 
 def _worker(server_args: Any) -> Any:

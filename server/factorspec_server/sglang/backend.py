@@ -1,37 +1,45 @@
 """The grammar backend ``factorspec``: relations by sessions, all other grammars by XGrammar as ever.
 
-Specs are compiled on two threads of the scheduler's process, never on its main one. SGLang keeps each grammar
-that it has seen, without end; those of relations are kept here instead, within budgets (``Compiler``), and
-sessions are opened for each request, since its options stand in the key.
+Specs are compiled by the constraint service's workers, or on two threads of the scheduler's process, never on
+its main one. SGLang keeps each grammar that it has seen, without end; those of relations are kept by whoever
+compiles them, within budgets (``Compiler``), and records are opened for each request, since its options stand
+in the key.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any
 
-from factorspec_sdk.errors import FactorspecError
+from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import may_ask_for_relations, open_envelope
+from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.refusals import refusal_text
-from factorspec_server.sglang.relations import Relations
+from factorspec_server.sglang.relations import OpensRecords, Relations
 from factorspec_server.sglang.reports import ReportSender
+from factorspec_server.sglang.service_relations import ServiceRelations, service_options
+from factorspec_server.sglang.service_settings import ServiceSettings
 from factorspec_server.sglang.session_grammar import SessionGrammar
+from factorspec_server.sglang.step_metrics import ServiceMetrics, StepMetrics
 
 _logger = logging.getLogger(__name__)
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
-    relations = Relations(tokenizer, vocab_size, eos_token_ids or ())
-    metrics = RecordMetrics() if server_args.enable_metrics and compat.is_first_rank() else None
+    relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
+    metrics = _metrics() if server_args.enable_metrics and compat.is_first_rank() else None
     reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
     any_whitespace = not server_args.constrained_json_disable_any_whitespace
     backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations, reports)
+    backend.metrics = metrics
     if not server_args.reasoning_parser:
         return backend
     parser = compat.ReasoningParser(
@@ -42,13 +50,41 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     )
 
 
+def _metrics() -> RecordMetrics:
+    """What is counted in this process."""
+    parts().metrics = StepMetrics()
+    service = parts().service
+    if service is not None:
+        ServiceMetrics(service.stats).start()
+    return RecordMetrics()
+
+
+def _opening(server_args: Any, tokenizer: Any, vocab_size: int, end_ids: Iterable[int]) -> OpensRecords:
+    """Who opens records: the constraint service's workers where there are to be any, else this process."""
+    settings = ServiceSettings.read(os.environ, str(server_args.device))
+    if settings.workers and server_args.tp_size == 1:
+        try:
+            options = service_options(server_args, settings)
+            served = ServiceRelations(tokenizer, vocab_size, end_ids, options)
+        except EngineError as error:
+            _logger.warning("records are kept by the scheduler: %s", error)
+        else:
+            parts().service, parts().workers = served.service, settings.workers
+            return served
+    return Relations(tokenizer, vocab_size, end_ids)
+
+
+def _num_openers() -> int:
+    """Threads that open records: they compile, or wait for workers that do, each for more than one."""
+    return max(Budgets().compile_workers, 2 * parts().workers)
+
+
 class _BoundedCache(compat.BaseGrammarBackend):
     """Grammars that may be of relations are made anew each time; the specs behind them are kept."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        workers = Budgets().compile_workers
-        self._compiling = ThreadPoolExecutor(workers, thread_name_prefix="factorspec-compile")
+        self._compiling = ThreadPoolExecutor(_num_openers(), thread_name_prefix="factorspec-compile")
 
     def get_cached_or_future_value(
         self, key: tuple[str, Any], require_reasoning: bool
@@ -68,7 +104,13 @@ class _BoundedCache(compat.BaseGrammarBackend):
 
 
 class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
-    """The backend of one scheduler."""
+    """The backend of one scheduler.
+
+    Attributes:
+        metrics: counts what is refused; None: nobody does.
+    """
+
+    metrics: RecordMetrics | None = None
 
     def __init__(
         self,
@@ -76,7 +118,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
         vocab_size: int,
         eos_token_ids: set[int] | None,
         any_whitespace: bool,
-        relations: Relations,
+        relations: OpensRecords,
         reports: ReportSender | None = None,
     ) -> None:
         super().__init__(
@@ -97,9 +139,11 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             opened = self._relations.open(envelope)
         except FactorspecError as error:
             _logger.info("a document is refused: %s", error)
+            if self.metrics is not None:
+                self.metrics.refused(error.code)
             return compat.InvalidGrammarObject(refusal_text(error))
         grammar = _grammar_type()(
-            opened.session,
+            opened.record,
             self._relations.end_ids[0],
             request_id=envelope.options.id,
             ended=None if self._reports is None else partial(self._reports.send, opened),

@@ -89,6 +89,22 @@ class BatchChains:
             chains[place] = chain
         return chains
 
+    def tokens_stand(self, requests: Sequence[Any]) -> None:
+        """Tokens were written to the records of these requests: what comes next may be worked out from now on.
+
+        Those that end meanwhile were worked out in vain, no more: nothing is written here.
+        """
+        sessions: list[Session] = []
+        for request in requests:
+            grammar = None if is_free(request) else self._drafted_of(request.grammar)
+            if grammar is not None:
+                try:
+                    sessions.append(grammar.session)
+                except Exception as error:  # noqa: BLE001 - what it has to write first does not go
+                    self._end(request, grammar, failure_of(error))
+        if sessions:
+            self._plans.tokens_stand(sessions)
+
     def _end(self, request: Any, grammar: Drafted, error: FactorspecError) -> None:
         grammar.give_up(error)
         self._fail(request, str(error))

@@ -71,6 +71,12 @@ LOGITS_METADATA = "sglang.srt.layers.logits_processor.LogitsMetadata.from_forwar
 EXTRA_POSITIONS = "sglang.srt.mem_cache.allocation_sizing.get_req_to_token_extra_context_len"
 """Room of a request beyond the context's length; too little for two steps of drafts."""
 
+_RESULTS = "sglang.srt.managers.scheduler_components.batch_result_processor.SchedulerBatchResultProcessor"
+VERIFY_RESOLVED = f"{_RESULTS}._resolve_spec_v2_tokens"
+"""Writes a verify step's tokens to the grammars, before each request's result is looked at."""
+PREFILL_PROCESSED = f"{_RESULTS}.process_batch_result_prefill"
+"""Looks at the results of a prefill."""
+
 
 def __getattr__(name: str) -> Any:
     """A name of SGLang's."""

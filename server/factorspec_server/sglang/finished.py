@@ -21,7 +21,7 @@ from factorspec_server.sglang.refusals import Refusal
 from factorspec_server.sglang.reports import Report, digest_of
 
 #: of reports, for this process alone
-_INTERNAL = ("certificates", "digest", "error")
+_INTERNAL = ("certificates", "complete", "digest", "error")
 
 _logger = logging.getLogger(__name__)
 

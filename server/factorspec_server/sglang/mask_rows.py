@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from factorspec_server.sglang.batch_chains import Fail, is_free
+from factorspec_sdk.errors import FactorspecError
+from factorspec_server.sglang.batch_chains import DraftedOf, Fail, is_free
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.plan_source import PlanSource
 
@@ -21,11 +22,13 @@ class MaskRows:
 
     Args:
         plans: writes the rows of our decisions.
+        drafted_of: tells which grammar objects are ours.
         fail: ends a request.
     """
 
-    def __init__(self, plans: PlanSource, fail: Fail) -> None:
+    def __init__(self, plans: PlanSource, drafted_of: DraftedOf, fail: Fail) -> None:
         self._plans = plans
+        self._drafted_of = drafted_of
         self._fail = fail
 
     def fill(
@@ -42,18 +45,30 @@ class MaskRows:
         rows.fill_(_ALL)
         first = 0
         wanted: list[tuple[Any, Decision]] = []
+        wanting: list[Any] = []
         array = rows.numpy()
         for request, chain in zip(requests, chains, strict=True):
             for place, decision in enumerate(chain.decisions):
                 if decision.allowed is not None:
                     wanted.append((array[first + place], decision))
+                    wanting.append(request)
                 elif not is_free(request):
                     self._fill_foreign(rows, first + place, request)
             if mask_known and chain.then is not None and not chain.decisions:
                 array[first] = 0
                 array[first].view("uint32")[chain.then // 32] = 1 << chain.then % 32
             first += chain.num_rows
-        self._plans.fill_rows(wanted)
+        for (row, _), request, failed in zip(wanted, wanting, self._plans.fill_rows(wanted), strict=True):
+            if failed is not None:
+                row[:] = _ALL
+                self._end(request, failed.error)
+
+    def _end(self, request: Any, error: FactorspecError) -> None:
+        """End a request whose row cannot be had; what it draws is not looked at."""
+        grammar = self._drafted_of(request.grammar)
+        if grammar is not None:  # else another of its rows has ended it
+            grammar.give_up(error)
+            self._fail(request, str(error))
 
     def _fill_foreign(self, rows: torch.Tensor, at: int, request: Any) -> None:
         """The row of a grammar that is not ours, or not drafted now."""

@@ -2,7 +2,9 @@
 
 The worker asks for the chains of all constrained requests of a step before the forward pass, and for the mask
 rows of their decisions while the pass runs. Then it gives away what is left of the pass: what follows each
-value that the model may choose can be worked out ahead. ``LocalPlans`` answers in the process that asks.
+value that the model may choose can be worked out ahead. As soon as a step's tokens are known it says so: who
+works elsewhere can begin then. ``LocalPlans`` answers in the process that asks, ``ServicePlans``
+(``service_plans.py``) has workers.
 """
 
 from __future__ import annotations
@@ -56,12 +58,22 @@ class PlanSource(Protocol):
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """A chain for each request, in order. One that fails leaves the others alone; nothing is raised."""
 
-    def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> None:
+    def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> Sequence[Failed | None]:
         """Write the mask row of each decision: (words,) int32, words as many as the engine's vocabulary has.
 
         A row never ends up empty: a decision that says nothing of its mask is not given here, and what a
         session allows is at least one token.
+
+        Returns:
+            For each decision what went wrong, its row is whatever it is then; nothing is raised.
         """
+
+    def tokens_stand(self, sessions: Sequence[Session], /) -> None:
+        """Tokens were written to these sessions, whose chains will be asked for unless their requests end."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that calls have stood waiting for others, all together."""
 
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:
         """Work out what the next chains may need, until time is over. Changes how fast they come, no more."""
@@ -89,12 +101,17 @@ class LocalPlans:
         ]
         return found
 
-    def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> None:
+    def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> Sequence[Failed | None]:
         """See ``PlanSource``."""
-        for row, decision in wanted:
-            assert decision.allowed is not None, "the request's own mask is not ours to write"
-            decision.allowed.write_row(row[: self._row_words])
-            row[self._row_words :] = 0
+        return [write_row(row, decision, self._row_words) for row, decision in wanted]
+
+    def tokens_stand(self, sessions: Sequence[Session], /) -> None:
+        """See ``PlanSource``. There is no time to gain."""
+
+    @property
+    def waited_s(self) -> float:
+        """Nobody else works: 0."""
+        return 0.0
 
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:
         """See ``PlanSource``. Sessions with few values to choose from come first; decoders keep the runs.
@@ -139,6 +156,17 @@ def _chain(request: Asked) -> Chain | Failed:
         return chain
     except Exception as error:  # noqa: BLE001 - one request's session must not end the server
         return Failed(failure_of(error))
+
+
+def write_row(row: Row, decision: Decision, row_words: int) -> Failed | None:
+    """Write a decision's row, and zeros behind the words that the session's vocabulary has."""
+    assert decision.allowed is not None, "the request's own mask is not ours to write"
+    try:
+        decision.allowed.write_row(row[:row_words])
+    except Exception as error:  # noqa: BLE001 - one request's session must not end the server
+        return Failed(failure_of(error))
+    row[row_words:] = 0
+    return None
 
 
 def failure_of(error: Exception) -> FactorspecError:

@@ -8,6 +8,7 @@ SGLang's processes share their metrics through a directory; what is counted here
     factorspec_draft_tokens_total{kind, outcome}   drafted, accepted; by kind of draft
     factorspec_model_steps_total             forward passes in which the model decided something
     factorspec_narrowed_records_total        records whose masks a budget cut
+    factorspec_refused_documents_total{code} documents that cannot be enforced, or not within the budgets
     factorspec_compile_seconds               of specs that were not known yet
 """
 
@@ -28,12 +29,17 @@ class RecordMetrics:
         self._drafts = Counter("factorspec_draft_tokens", "Drafted tokens.", ["kind", "outcome"])
         self._steps = Counter("factorspec_model_steps", "Passes in which the model decided something.")
         self._narrowed = Counter("factorspec_narrowed_records", "Records whose masks a budget cut.")
+        self._refused = Counter("factorspec_refused_documents", "Documents by why they were refused.", ["code"])
         self._compile_s = Histogram("factorspec_compile_seconds", "Seconds to compile a new spec.")
 
-    def count(self, report: Mapping[str, Any], *, is_complete: bool) -> None:
+    def refused(self, code: str) -> None:
+        """Count a document that was refused."""
+        self._refused.labels(code).inc()
+
+    def count(self, report: Mapping[str, Any]) -> None:
         """Count a record by its report (``reports.report_of``)."""
         error = report["error"]
-        outcome = "complete" if is_complete else "incomplete"
+        outcome = "complete" if report["complete"] else "incomplete"
         self._records.labels(outcome if error is None else error["error"]["code"]).inc()
         for origin in ("certain", "chosen", "free"):
             self._tokens.labels(origin).inc(report[origin])

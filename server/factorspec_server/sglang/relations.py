@@ -5,31 +5,38 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import EngineError, Problem
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.engines.chat_vocabulary import chat_vocabulary
-from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
+from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.settings import Budgets
-from factorspec_server.sglang.envelope import Envelope, RequestOptions
+from factorspec_server.sglang.envelope import Envelope
+from factorspec_server.sglang.records import Opened, opened_here
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A session for one request, and what it was opened from."""
+class OpensRecords(Protocol):
+    """Opens records for the requests of one tokenizer. Methods may be called from any thread."""
 
-    session: Session
-    options: RequestOptions
-    compiled: CompiledSpec
-    was_cached: bool
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """The tokens that end an answer, the tokenizer's own first."""
+
+    def open(self, envelope: Envelope, /) -> Opened:
+        """A record. May take as long as the budgets for compiling allow.
+
+        Raises:
+            DocumentError: the document cannot be enforced; places are pointers into it.
+            InfeasibleError: no record can satisfy it, or none within the token limit.
+            EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly, or whoever keeps
+                records has no place left.
+        """
 
 
 class Relations:
-    """Opens sessions for one tokenizer. Methods may be called from any thread.
+    """Opens sessions in this process (``OpensRecords``).
 
     The tokenizer's tables are made on a thread, since servers start meanwhile; the first request waits for
     them.
@@ -40,7 +47,7 @@ class Relations:
     ) -> None:
         """``vocab_size``: columns of the model's logits."""
         self._budgets = budgets or Budgets()
-        self.end_ids = _end_ids(tokenizer, end_ids)
+        self.end_ids = end_ids_of(tokenizer, end_ids)
         self._compiler: Future[Compiler] = Future()
         make = threading.Thread(
             target=_settle, args=(self._compiler, lambda: self._made(tokenizer, vocab_size)), daemon=True
@@ -48,18 +55,9 @@ class Relations:
         make.start()
 
     def open(self, envelope: Envelope) -> Opened:
-        """A session. May take as long as the budgets for compiling allow.
-
-        Raises:
-            DocumentError: the document cannot be enforced; places are pointers into it.
-            InfeasibleError: no record can satisfy it, or none within the token limit.
-            EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
-        """
+        """See ``OpensRecords``."""
         compiled, was_cached = self._compiler.result().compile(envelope.document)
-        compiled.decoder.prepare()
-        options = envelope.options
-        session = compiled.decoder.session(options.token_limit, on_budget=options.on_budget)
-        return Opened(session, options, compiled, was_cached)
+        return opened_here(compiled, was_cached, envelope.options)
 
     def _made(self, tokenizer: Any, vocab_size: int) -> Compiler:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)
@@ -76,7 +74,7 @@ def _settle(future: Future[Any], make: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
-def _end_ids(tokenizer: Any, given: Iterable[int]) -> tuple[int, ...]:
+def end_ids_of(tokenizer: Any, given: Iterable[int]) -> tuple[int, ...]:
     """The tokens that end an answer, the tokenizer's own first.
 
     Raises:

@@ -27,12 +27,10 @@ from contextlib import suppress
 from hashlib import sha256
 from queue import Full, Queue
 
-from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.explaining.spec_report import certificate_json
+from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_server.http.error_body import error_body, status_of
-from factorspec_server.http.report import origins_of, session_counts
 from factorspec_server.sglang.record_metrics import RecordMetrics
-from factorspec_server.sglang.relations import Opened
+from factorspec_server.sglang.records import Opened, counts_of
 from factorspec_server.sglang.session_grammar import Ended
 
 ADDRESS_VARIABLE = "FACTORSPEC_REPORTS"
@@ -47,35 +45,40 @@ _DATAGRAM_BYTES = 1 << 18
 
 Report = dict[str, JsonValue]
 
+#: of a record whose keeper is gone
+_UNCOUNTED: Report = {
+    "exact": False, "near_limit": False, "tokens": 0, "certain": 0, "chosen": 0, "free": 0, "choice_points": 0,
+    "complete": False, "text": "",
+}  # fmt: skip
+
 _logger = logging.getLogger(__name__)
 
 
 def report_of(opened: Opened, ended: Ended) -> Report:
     """What the scheduler knows of a record, by the names of ``http/report.py``; O(tokens).
 
-    Beside them: ``digest`` of its text, ``certificates`` of the objective, and the ``error`` that it ended
-    with.
+    Beside them: ``digest`` of its text, ``certificates`` of the objective, whether it is ``complete``, and the
+    ``error`` that it ended with. Where the record's keeper does not tell its counts, that is an error too.
     """
-    grammar, compiled = ended.grammar, opened.compiled
-    counted = session_counts(grammar.session)
+    grammar, error = ended.grammar, ended.error
+    try:
+        counted = counts_of(grammar.session, origins=opened.options.origins)
+    except FactorspecError as lost:
+        counted, error = {**_UNCOUNTED, "tokens": grammar.session.num_tokens}, error or lost
+    text = str(counted.pop("text"))
     by_token: Report = {
         "model_steps": counted["tokens"], "fill_steps": 0, "guessed": 0, "accepted": 0, "drafts": {},
         "tokens_run": counted["tokens"], "in_vain": 0, "widest": 1,
     }  # fmt: skip
-    origins: Report = {}
-    if opened.options.origins:
-        origins["origins"] = origins_of(grammar.session, grammar.session.decoder.vocabulary)
-    error = ended.error
     return {
         **counted,
-        **origins,
         **(grammar.steps.report() if grammar.steps.tokens_run else by_token),
         "prefill_s": round(grammar.prefill_s, 6),
         "decode_s": round(grammar.decode_s, 6),
-        "compile_s": round(compiled.compile_s, 6),
+        "compile_s": round(opened.compile_s, 6),
         "spec_cached": opened.was_cached,
-        "certificates": [certificate_json(each) for each in compiled.certificates],
-        "digest": digest_of(grammar.session.text),
+        "certificates": [*opened.certificates],
+        "digest": digest_of(text),
         "error": None if error is None else {"status": status_of(error), **error_body(error)},
     }
 
@@ -106,6 +109,7 @@ class ReportSender:
         try:
             self._queue.put_nowait((opened, ended))
         except Full:
+            ended.grammar.close()
             _logger.error("a report is lost: %d wait to be sent", _MAX_QUEUED)
 
     def _run(self) -> None:
@@ -116,7 +120,7 @@ class ReportSender:
                 try:
                     report = report_of(opened, ended)
                     if self._metrics is not None:
-                        self._metrics.count(report, is_complete=ended.grammar.is_complete)
+                        self._metrics.count(report)
                     if self._address is not None and ended.request_id is not None:
                         message = {"id": ended.request_id, "report": report}
                         sending.sendto(json.dumps(message).encode(), self._address)
@@ -124,6 +128,9 @@ class ReportSender:
                     _logger.error("a report is lost: %s", error)
                 except Exception:  # the thread must outlive whatever one record does
                     _logger.exception("a report is lost")
+                finally:
+                    ended.grammar.close()
+                    del opened, ended  # or the record would stay until the next one ends
 
 
 class ReportBoard:

@@ -11,6 +11,10 @@ Speculative workers ask the same object (``session_grammar_of``): ``plan`` tells
 may be guessed; behind a complete record ``end_id`` is certain. They tell what stands by ``accept_token``,
 or leave that to the scheduler, which does it for every token of a step's result.
 
+The record may be a session of this process or one of the constraint service's (``records.py``), which has to
+be closed: whoever hears how the record ended does so, or the grammar's end, where SGLang drops a request
+without a word, as it does with those that still wait.
+
 A session that fails (a budget ended and the request asked to abort, or a defect) must not end the
 scheduler, nor the other requests: from then on only the end token is allowed, and refused when it comes, by
 which SGLang aborts this request alone.
@@ -27,10 +31,11 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from factorspec_sdk.decoding import GuessPolicy, Plan, Session, Shape
+from factorspec_sdk.decoding import GuessPolicy, Plan, Shape
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.sglang.cpu_masks import mask_logits
 from factorspec_server.sglang.plan_source import failure_of
+from factorspec_server.sglang.records import Record, give_back
 from factorspec_server.sglang.step_counts import StepCounts
 
 
@@ -63,7 +68,7 @@ class SessionGrammar:
 
     def __init__(
         self,
-        session: Session,
+        session: Record,
         end_id: int,
         *,
         request_id: str | None = None,
@@ -71,7 +76,8 @@ class SessionGrammar:
     ) -> None:
         """``request_id``, ``ended``: whom to tell how the record ended, and under which name."""
         super().__init__()
-        self._session = session
+        self._session: Record | None = session
+        self._begun: Record | None = None
         self._expected: tuple[int, ...] = ()
         self._num_arrived = 0
         self.end_id = end_id
@@ -84,13 +90,23 @@ class SessionGrammar:
         self._error: FactorspecError | None = None
 
     @property
-    def session(self) -> Session:
+    def session(self) -> Record:
         """Of the record; shared with nobody."""
+        session = self._session
+        if session is None:
+            session = self._session = self._copied()
         if self._num_arrived:
             arrived = self._expected[: self._num_arrived]
             self._expected, self._num_arrived = (), 0
-            self._session.commit(arrived)
-        return self._session
+            session.commit(arrived)
+        return session
+
+    def _copied(self) -> Record:
+        """The record of a copy, made once somebody asks for it."""
+        assert self._begun is not None
+        session, self._begun = self._begun.copy(), None
+        session.rollback(session.num_tokens)
+        return session
 
     def expect(self, token_ids: tuple[int, ...]) -> None:
         """Certain tokens that a step may bring: those that come are written together when somebody asks.
@@ -121,8 +137,18 @@ class SessionGrammar:
         self._finished = finished
         if is_news:
             self._times_s.append(perf_counter())
-        if is_news and self._tell is not None:
-            self._tell(Ended(self._request_id, self, self._error))
+            if self._tell is None:
+                self.close()
+            else:
+                self._tell(Ended(self._request_id, self, self._error))
+
+    def close(self) -> None:
+        """Give back the record's place, where it has one; nobody asks for the record any more."""
+        give_back(vars(self).get("_session"))
+
+    def __del__(self) -> None:
+        """Close what was never told to be finished: SGLang drops requests that wait, and their grammars."""
+        self.close()
 
     @property
     def prefill_s(self) -> float:
@@ -220,9 +246,12 @@ class SessionGrammar:
         mask_logits(logits, vocab_mask)
 
     def copy(self) -> Self:
-        """An independent grammar in the same state."""
-        twin = copy(self)
-        vars(twin).update(_session=self.session.copy(), steps=copy(self.steps), _times_s=[*self._times_s])
+        """An independent grammar in the same state. SGLang makes one of each new grammar, and drops it: where
+        nothing is written yet, its record is made when somebody asks.
+        """
+        session, twin = self.session, copy(self)
+        own, begun = (session.copy(), None) if session.num_tokens else (None, session)
+        vars(twin).update(_session=own, _begun=begun, steps=copy(self.steps), _times_s=[*self._times_s])
         if self.grammar_stats is not None:
             twin.grammar_stats = replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
         return twin

@@ -2,20 +2,26 @@
 
 ::
 
-    {"requests": 64, "width": 40, "inputs": 1792, "used": 1733, "between": 1.9, "plans": 0.6, …}
+    {"requests": 64, "width": 40, "inputs": 1792, "used": 1733, "between": 1.9, "plans": 0.6, …, "wait": 0.1}
 
 Times are milliseconds of wall clock on the scheduler's thread, in the order in which things are done;
-``between`` is what the scheduler did since the step before, waiting for the device included. Lines are
-written some at a time.
+``between`` is what the scheduler did since the step before, waiting for the device included. ``wait`` is what
+the step stood waiting for the constraint service, and part of the others. Lines are written some at a time.
+Every ``SUMMED_STEPS`` steps a line says how long half of these steps waited at most, and 99 in 100::
+
+    {"steps": 1000, "wait_p50": 0.0, "wait_p99": 0.2, "wait_most": 1.3}
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 
 _AT_ONCE = 20
+SUMMED_STEPS = 1000
 
 
 class StepLog:
@@ -29,6 +35,7 @@ class StepLog:
         self._path = path
         self._lines: list[str] = []
         self._step: dict[str, float] = {}
+        self._waits: list[float] = []
         self._last_s = perf_counter()
 
     def mark(self, what: str) -> None:
@@ -38,7 +45,7 @@ class StepLog:
             self._step[what] = round(1e3 * (now_s - self._last_s), 3)
             self._last_s = now_s
 
-    def end(self, *, requests: int, width: int, inputs: int, used: int) -> None:
+    def end(self, *, requests: int, width: int, inputs: int, used: int, wait_s: float = 0.0) -> None:
         """The step is launched.
 
         Args:
@@ -46,12 +53,18 @@ class StepLog:
             width: most inputs of a request.
             inputs: of all requests, padding included.
             used: without it.
+            wait_s: seconds in which the step waited for the constraint service.
         """
         if self._path is None:
             return
         facts = {"requests": requests, "width": width, "inputs": inputs, "used": used}
-        self._lines.append(json.dumps({**facts, **self._step}))
+        wait = round(1e3 * wait_s, 3)
+        self._lines.append(json.dumps({**facts, **self._step, "wait": wait}))
         self._step = {}
+        self._waits.append(wait)
+        if len(self._waits) == SUMMED_STEPS:
+            self._lines.append(json.dumps(summary(self._waits)))
+            self._waits = []
         if len(self._lines) >= _AT_ONCE:
             self.flush()
 
@@ -61,3 +74,18 @@ class StepLog:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write("\n".join(self._lines) + "\n")
             self._lines = []
+
+
+def summary(waits: Sequence[float]) -> dict[str, float]:
+    """How long some steps waited: by nearest rank, in the unit that is given."""
+    ordered = sorted(waits)
+
+    def rank(share: float) -> float:
+        return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+    return {
+        "steps": len(ordered),
+        "wait_p50": rank(0.5),
+        "wait_p99": rank(0.99),
+        "wait_most": ordered[-1],
+    }

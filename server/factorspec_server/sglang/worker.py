@@ -19,10 +19,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import torch
 
+from factorspec_server.constraint_service import DraftingSpec
 from factorspec_server.drafting import Certain, DraftingPolicy, Off
 from factorspec_server.drafting import Chain as GuessingChain
 from factorspec_server.sglang import compat
@@ -33,7 +36,9 @@ from factorspec_server.sglang.drawing import draw, draws_one_by_one, for_rows, m
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
 from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
-from factorspec_server.sglang.plan_source import LocalPlans
+from factorspec_server.sglang.plan_source import LocalPlans, PlanSource
+from factorspec_server.sglang.process_parts import parts
+from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
 from factorspec_server.sglang.shapes import Shape
 from factorspec_server.sglang.speculation import Drafting, Speculation
@@ -62,14 +67,28 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._most: int = server_args.speculative_num_draft_tokens
         settings = Speculation.read(os.environ)
         self._words = num_words(self._model_runner.model_config.vocab_size)
-        self._plans = plans = LocalPlans(self._words)
-        self._chains = BatchChains(plans, _POLICIES[settings.drafting](), session_grammar_of, _fail)
-        self._rows = MaskRows(plans, _fail)
+        self._policy = _POLICIES[settings.drafting]()
+        self._waited_s = self._mask_s = 0.0
+        parts().draft(DraftingSpec(policy=settings.drafting))
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(settings.step_log)
         #: of the steps whose results are not there yet, what is counted of each request
         self._running: deque[list[StepCounts | None]] = deque()
         self._graphs = Graphs(self._model_runner, self._model_runner.spec_algorithm, settings, self._most)
+
+    @cached_property
+    def _plans(self) -> PlanSource:
+        """Asked by the first request: what keeps the records is made after the worker."""
+        service = parts().service
+        return LocalPlans(self._words) if service is None else ServicePlans(service, self._words, self._most)
+
+    @cached_property
+    def _chains(self) -> BatchChains:
+        return BatchChains(self._plans, self._policy, session_grammar_of, _fail)
+
+    @cached_property
+    def _rows(self) -> MaskRows:
+        return MaskRows(self._plans, session_grammar_of, _fail)
 
     @property
     def draft_worker(self) -> None:
@@ -104,7 +123,13 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             return self._prefill(batch, on_publish)
         return self._plain(batch, on_publish) if is_plain(batch) else self._verify(batch, on_publish)
 
+    def tokens_stand(self, requests: Sequence[Any]) -> None:
+        """Tokens were written to the grammars of these requests; called by our hooks (``algorithm.py``)."""
+        self._chains.tokens_stand(requests)
+
     def _prefill(self, batch: Any, on_publish: Publish | None) -> Any:
+        if batch.has_grammar:
+            self.tokens_stand(batch.reqs)  # none yet, but a first row is wanted behind the forward pass
         lengths = batch.seq_lens.clone()
         _publish(lengths, on_publish)
         result = self._target_worker.forward_batch_generation(batch)
@@ -133,6 +158,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def _verify(self, batch: Any, on_publish: Publish | None) -> Any:
         self._staging.next_step()
+        self._mask_s = 0.0
         self._log.mark("between")
         chains, shape = self._drafts(batch)
         self._log.mark("plans")
@@ -155,9 +181,17 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             done.record()
             self._plans.look_ahead(done.query)
             self._log.mark("looking ahead")
-        used = sum(len(chain.tokens) + 1 for chain in chains)
-        self._log.end(requests=len(chains), width=shape.width, inputs=layout.num_inputs, used=used)
+        self._told(layout, shape, sum(len(chain.tokens) + 1 for chain in chains))
         return verified
+
+    def _told(self, layout: StepLayout, shape: Shape, used: int) -> None:
+        """Say what the step was like; ``used``: inputs without padding."""
+        waited_s, self._waited_s = self._waited_s, self._plans.waited_s
+        wait_s, metrics = self._waited_s - waited_s, parts().metrics
+        if metrics is not None:
+            metrics.step(width=shape.width, wait_s=wait_s, mask_s=self._mask_s)
+        num_requests, num_inputs = layout.num_requests, layout.num_inputs
+        self._log.end(requests=num_requests, width=shape.width, inputs=num_inputs, used=used, wait_s=wait_s)
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""
@@ -235,7 +269,9 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         rows = None
         if batch.has_grammar:
             on_host = self._staging.block("rows", (len(step.rows), self._words), torch.int32)
+            began_s = perf_counter()
             self._rows.fill(on_host, batch.reqs, chains, mask_known=batch.return_logprob)
+            self._mask_s = perf_counter() - began_s
             rows = on_host.to(self._device, non_blocking=True)
         mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
         kept = output.next_token_logits.clone() if batch.return_logprob else None

@@ -1,0 +1,124 @@
+"""Records that requests write: sessions of this process, or of the constraint service's workers.
+
+Both answer to the same calls (``Record``). Those of the service hold a place there (``Held``) until they are
+closed; whoever hears that a request has ended asks for their counts and gives the place back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, cast, runtime_checkable
+
+from factorspec_sdk.decoding import Session
+from factorspec_sdk.errors import JsonValue
+from factorspec_sdk.explaining.spec_report import certificate_json
+from factorspec_sdk.tokens import Allowed
+from factorspec_sdk.tokens.masks import Row
+from factorspec_server import drafting
+from factorspec_server.http.compiled_spec import CompiledSpec
+from factorspec_server.http.report import origins_of, session_counts
+from factorspec_server.sglang.envelope import RequestOptions
+
+Counts = dict[str, JsonValue]
+
+
+class Record(drafting.Session, Protocol):
+    """What a grammar object needs of a record; see ``factorspec_sdk.decoding.Session``."""
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The committed tokens."""
+
+    @property
+    def num_tokens(self) -> int:
+        """How many."""
+
+    @property
+    def text(self) -> str:
+        """Their text."""
+
+    def commit(self, token_ids: Sequence[int], /) -> int:
+        """Write tokens up to the first that is not allowed; how many were written."""
+
+    def fill_row(self, out: Row, /) -> Allowed:
+        """Write what may come next into ``out``: (row_words,) int32."""
+
+    def rollback(self, num_tokens: int, /) -> None:
+        """Take back the last tokens."""
+
+    def copy(self) -> Self:
+        """An independent record in the same state."""
+
+
+@runtime_checkable
+class Held(Protocol):
+    """A record that somebody else keeps. Both calls may come from any thread."""
+
+    def finish(self, *, origins: bool) -> Counts:
+        """``session_counts``, ``complete``, ``text``, and ``origins`` where they are asked for; nobody writes
+        any more.
+
+        Raises:
+            FactorspecError: whoever keeps it does not answer in time.
+        """
+
+    def close(self) -> None:
+        """Give its place back. Does nothing the second time, never waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A record for one request, and what is known of its spec.
+
+    Attributes:
+        record: in which nothing is written yet.
+        options: of the request.
+        compile_s: seconds that compiling the spec took.
+        was_cached: it was compiled for an earlier request.
+        certificates: of the spec's objective (``certificate_json``).
+    """
+
+    record: Record
+    options: RequestOptions
+    compile_s: float
+    was_cached: bool
+    certificates: Sequence[JsonValue] = ()
+
+
+def opened_here(compiled: CompiledSpec, was_cached: bool, options: RequestOptions) -> Opened:
+    """A session in this process.
+
+    Raises:
+        InfeasibleError: no record fits into the token limit.
+    """
+    compiled.decoder.prepare()
+    return Opened(
+        compiled.decoder.session(options.token_limit, on_budget=options.on_budget),
+        options,
+        compiled.compile_s,
+        was_cached,
+        [certificate_json(each) for each in compiled.certificates],
+    )
+
+
+def counts_of(record: Record, *, origins: bool) -> Counts:
+    """What a report needs of a record that nobody writes any more, as ``Held.finish``; O(tokens).
+
+    Raises:
+        FactorspecError: whoever keeps the record does not answer in time.
+    """
+    if isinstance(record, Held):
+        return record.finish(origins=origins)
+    session = cast(Session, record)
+    told: Counts = {"origins": origins_of(session, session.decoder.vocabulary)} if origins else {}
+    return {
+        **session_counts(session), **told, "complete": session.state == "complete", "text": session.text
+    }  # fmt: skip
+
+
+def give_back(record: object) -> None:
+    """Close a record that somebody else keeps."""
+    if isinstance(record, Held):
+        record.close()
+

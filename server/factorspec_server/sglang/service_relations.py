@@ -1,0 +1,62 @@
+"""Records that the constraint service's workers keep, opened for SGLang's requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource
+from factorspec_server.engines.chat_tokenizer import ChatTokenizer
+from factorspec_server.sglang.envelope import Envelope
+from factorspec_server.sglang.process_parts import parts
+from factorspec_server.sglang.records import Opened
+from factorspec_server.sglang.relations import end_ids_of
+from factorspec_server.sglang.service_settings import ServiceSettings
+
+#: places for records, for each request that may run: those that wait for their turn have one already
+_PLACES = 8
+_LEAST_PLACES = 512
+
+
+class ServiceRelations:
+    """Opens records at a service of its own (``OpensRecords``).
+
+    Attributes:
+        end_ids: the tokens that end an answer, the tokenizer's own first.
+        service: its workers start with it, and end with this process.
+    """
+
+    def __init__(
+        self, tokenizer: Any, vocab_size: int, end_ids: Iterable[int], options: ServiceOptions
+    ) -> None:
+        """Returns at once; tables are made meanwhile. ``vocab_size``: columns of the model's logits.
+
+        Raises:
+            EngineError: the tokenizer cannot be handed to other processes.
+        """
+        self.end_ids = end_ids_of(tokenizer, end_ids)
+        chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)
+        name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
+        self.service = ConstraintService(VocabularySource.of_chat(chat, vocab_size, name=name), options)
+        drafting = parts().drafting
+        if drafting is not None:
+            self.service.draft(drafting)
+
+    def open(self, envelope: Envelope, /) -> Opened:
+        """See ``OpensRecords``."""
+        options = envelope.options
+        record = self.service.open(
+            envelope.document, token_limit=options.token_limit, on_budget=options.on_budget
+        )
+        return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
+
+
+def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:
+    """Sizes of the service of one scheduler."""
+    most: int = server_args.speculative_num_draft_tokens or 1
+    return ServiceOptions(
+        workers=settings.workers,
+        records=max(_LEAST_PLACES, _PLACES * (server_args.max_running_requests or 0)),
+        most_tokens=max(64, most),
+        deadline_s=settings.deadline_s,
+    )

@@ -1,0 +1,71 @@
+"""Settings of the constraint service beside SGLang: how many workers, and how long anybody waits for them.
+
+Environment variables, read when the server starts; ``speculation.py`` lists them with the others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+WORKERS_VARIABLE = "FACTORSPEC_WORKERS"
+DEADLINE_VARIABLE = "FACTORSPEC_DEADLINE_S"
+
+MOST_WORKERS = 64
+_ON_CUDA = 8
+DEADLINE_S = 10.0
+_MOST_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """See above.
+
+    Attributes:
+        workers: processes that keep records; 0: the scheduler's process keeps them.
+        deadline_s: longest wait for a worker, in seconds.
+    """
+
+    workers: int
+    deadline_s: float = DEADLINE_S
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], device: str) -> ServiceSettings:
+        """From environment variables.
+
+        Args:
+            environment: the variables.
+            device: of the model: where that is a GPU the cores have time for workers.
+
+        Raises:
+            ValueError: one has no value that there is.
+        """
+        text = environment.get(WORKERS_VARIABLE, "")
+        if text and not (text.isdecimal() and int(text) <= MOST_WORKERS):
+            raise ValueError(f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {text!r}")
+        workers = int(text) if text else _usual_workers(device)
+        return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
+
+
+def can_serve() -> bool:
+    """True if the system has what the service is made of: memory without a name, and ends with its parent."""
+    return sys.platform == "linux" and hasattr(os, "memfd_create")
+
+
+def _usual_workers(device: str) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(_ON_CUDA, cores // 2)) if device == "cuda" else 1
+
+
+def _deadline_s(text: str) -> float:
+    try:
+        found = float(text) if text else DEADLINE_S
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= _MOST_DEADLINE_S:  # NaN too
+        raise ValueError(
+            f"{DEADLINE_VARIABLE} must be seconds above 0 up to {_MOST_DEADLINE_S:g}, got {text!r}"
+        )
+    return found
