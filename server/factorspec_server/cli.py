@@ -27,6 +27,7 @@ from factorspec_server.commands.next_slot import next_positions
 from factorspec_server.commands.position_text import position_json, position_lines, strayed_lines
 from factorspec_server.commands.sources import STDIN, read_document, read_json, read_spec, read_text
 from factorspec_server.settings import MOST_WIDTH
+from factorspec_server.sglang.service_settings import DEADLINE_S, MOST_WORKERS
 from factorspec_server.version import distribution_version
 
 
@@ -126,6 +127,22 @@ def serve_command(
     engine: Annotated[
         Literal["embedded", "sglang"], typer.Option(help="What runs the model; SGLang has to be installed.")
     ] = "embedded",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=MOST_WORKERS,
+            help="With --engine sglang: processes that keep the records; 0: the scheduler does.",
+            show_default="1; on GPUs half of the cores, at most 8",
+        ),
+    ] = None,
+    deadline_s: Annotated[
+        float | None,
+        typer.Option(
+            help="With --engine sglang: longest wait for one of them, in seconds.",
+            show_default=f"{DEADLINE_S:g}",
+        ),
+    ] = None,
 ) -> None:
     """Serve a model over an OpenAI-compatible API.
 
@@ -146,12 +163,15 @@ def serve_command(
                 device=device,
                 max_batch=max_batch,
                 drafting=drafting,
+                workers=workers,
+                deadline_s=deadline_s,
                 passed_on=tuple(context.args),
             )
             serve_sglang(sglang_options, lambda line: typer.echo(line, err=True))
             return
         if context.args:
             raise CommandError(f"got {context.args[0]!r}: flags behind -- are for --engine sglang", USAGE)
+        _refuse_sglang({"--workers": workers is not None, "--deadline-s": deadline_s is not None})
         from factorspec_server.commands.serve import ServeOptions, serve
 
         options = ServeOptions(
@@ -175,6 +195,13 @@ def _refuse_embedded(given: Mapping[str, bool]) -> None:
     for name, is_given in given.items():
         if is_given:
             raise CommandError(f"{name} is for the embedded engine; leave it out with --engine sglang", USAGE)
+
+
+def _refuse_sglang(given: Mapping[str, bool]) -> None:
+    """Raise CommandError for options of SGLang's engine that were given."""
+    for name, is_given in given.items():
+        if is_given:
+            raise CommandError(f"{name} is for --engine sglang; leave it out", USAGE)
 
 
 def _width(text: str) -> int | None:

@@ -6,6 +6,7 @@ port, the memory, and flags that contradict each other.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from contextlib import closing
@@ -20,7 +21,8 @@ from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.sglang.compat import check_version
 from factorspec_server.sglang.launch import FlagError, Launch, Started, cuda_devices, launched
-from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes
+from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes, sglang_environment
+from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
 from factorspec_server.version import distribution_version
 
 # Beside the weights, on a CPU: three processes with torch, and keys and values.
@@ -41,6 +43,8 @@ class ServeSglangOptions:
     device: str | None
     max_batch: int | None
     drafting: str
+    workers: int | None = None
+    deadline_s: float | None = None
     passed_on: tuple[str, ...]
 
 
@@ -61,18 +65,21 @@ def serve_sglang(options: ServeSglangOptions, tell: Callable[[str], None]) -> No
     with closing(listening(options.host, options.port)) as listener:
         port = cast(int, listener.getsockname()[1])
     launch_options = _launch_options(options, port)
+    settings = _service_settings(launch_options)
     device = launch_options.device
     tell(f"FactorSpec {distribution_version()}: SGLang {version} loads {options.model} on {device} …")
     with _ended_by_signals(), launched(launch_options, tell) as launch:
-        _serve(launch, launch_options, tell)
+        _serve(launch, launch_options, tell, settings)
 
 
-def _serve(launch: Launch, options: LaunchOptions, tell: Callable[[str], None]) -> None:
+def _serve(
+    launch: Launch, options: LaunchOptions, tell: Callable[[str], None], settings: ServiceSettings
+) -> None:
     try:
         started = launch.wait_until_ready()
     except FlagError as error:
         raise CommandError(str(error), USAGE) from error
-    for line in _chosen(started):
+    for line in (*_chosen(started), _keepers(started, settings)):
         tell(f"  {line}")
     tell(f"ready: {options.served_name} at {launch.root}/v1 ({options.device}); stop with Ctrl-C")
     if code := launch.wait():
@@ -96,6 +103,8 @@ def _launch_options(options: ServeSglangOptions, port: int) -> LaunchOptions:
         device=device,
         max_batch=options.max_batch,
         drafting=cast(Literal["auto", "off"], options.drafting),
+        workers=options.workers,
+        deadline_s=options.deadline_s,
         passed_on=options.passed_on,
     )
 
@@ -170,6 +179,20 @@ def _chosen(started: Started) -> list[str]:
         told("grammar_backend", "speculative_algorithm", "attention_backend", "sampling_backend", "dtype"),
         told("max_total_num_tokens", "max_running_requests", "context_length", "tp_size"),
     ]
+
+
+def _keepers(started: Started, settings: ServiceSettings) -> str:
+    """Who keeps the records."""
+    if not keeps_records(settings, int(started.facts.get("tp_size") or 1)):
+        return "records are kept by the scheduler"
+    return f"constraint workers {settings.workers}, longest wait {settings.deadline_s:g} s"
+
+
+def _service_settings(options: LaunchOptions) -> ServiceSettings:
+    try:
+        return ServiceSettings.read(sglang_environment(options, os.environ), options.device)
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
 
 
 class _ended_by_signals:  # noqa: N801 - reads as a statement

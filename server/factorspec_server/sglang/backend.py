@@ -25,7 +25,7 @@ from factorspec_server.sglang.refusals import refusal_text
 from factorspec_server.sglang.relations import OpensRecords, Relations
 from factorspec_server.sglang.reports import ReportSender
 from factorspec_server.sglang.service_relations import ServiceRelations, service_options
-from factorspec_server.sglang.service_settings import ServiceSettings
+from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
 from factorspec_server.sglang.session_grammar import SessionGrammar
 from factorspec_server.sglang.step_metrics import ServiceMetrics, StepMetrics
 
@@ -62,7 +62,7 @@ def _metrics() -> RecordMetrics:
 def _opening(server_args: Any, tokenizer: Any, vocab_size: int, end_ids: Iterable[int]) -> OpensRecords:
     """Who opens records: the constraint service's workers where there are to be any, else this process."""
     settings = ServiceSettings.read(os.environ, str(server_args.device))
-    if settings.workers and server_args.tp_size == 1:
+    if keeps_records(settings, server_args.tp_size):
         try:
             options = service_options(server_args, settings)
             served = ServiceRelations(tokenizer, vocab_size, end_ids, options)

@@ -17,6 +17,7 @@ from typing import Literal
 
 from factorspec_sdk.errors import DeclarationError, Problem
 from factorspec_server.sglang.compat import ALGORITHM_NAME, BACKEND_NAME
+from factorspec_server.sglang.service_settings import DEADLINE_VARIABLE, WORKERS_VARIABLE
 
 HOSTS_VARIABLE = "FACTORSPEC_SERVE_HOSTS"
 KEY_VARIABLE = "FACTORSPEC_SERVE_KEY"
@@ -77,6 +78,8 @@ class LaunchOptions:
         device: ``cpu`` or ``cuda``.
         max_batch: most requests that run together; None leaves it to SGLang, on CPU 8.
         drafting: ``auto`` runs certain tokens together, ``off`` token by token.
+        workers: processes that keep the records; None: as many as usual (``service_settings.py``).
+        deadline_s: longest wait for one of them, in seconds; None: the usual one.
         passed_on: SGLang's own flags.
     """
 
@@ -90,6 +93,8 @@ class LaunchOptions:
     device: Literal["cpu", "cuda"] = "cuda"
     max_batch: int | None = None
     drafting: Literal["auto", "off"] = "auto"
+    workers: int | None = None
+    deadline_s: float | None = None
     passed_on: tuple[str, ...] = ()
 
 
@@ -128,6 +133,10 @@ def sglang_environment(options: LaunchOptions, environment: Mapping[str, str]) -
         found[HOSTS_VARIABLE] = ",".join(options.allowed_hosts)
     if options.api_key is not None:
         found[KEY_VARIABLE] = options.api_key
+    if options.workers is not None:
+        found[WORKERS_VARIABLE] = str(options.workers)
+    if options.deadline_s is not None:
+        found[DEADLINE_VARIABLE] = f"{options.deadline_s:g}"
     if options.device == "cpu":
         found["SGLANG_USE_CPU_ENGINE"] = "1"
         # more threads than cores wait for each other: 1 token a second instead of 30

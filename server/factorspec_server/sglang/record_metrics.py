@@ -29,7 +29,9 @@ class RecordMetrics:
         self._drafts = Counter("factorspec_draft_tokens", "Drafted tokens.", ["kind", "outcome"])
         self._steps = Counter("factorspec_model_steps", "Passes in which the model decided something.")
         self._narrowed = Counter("factorspec_narrowed_records", "Records whose masks a budget cut.")
-        self._refused = Counter("factorspec_refused_documents", "Documents by why they were refused.", ["code"])
+        self._refused = Counter(
+            "factorspec_refused_documents", "Documents by why they were refused.", ["code"]
+        )
         self._compile_s = Histogram("factorspec_compile_seconds", "Seconds to compile a new spec.")
 
     def refused(self, code: str) -> None:

@@ -121,4 +121,3 @@ def give_back(record: object) -> None:
     """Close a record that somebody else keeps."""
     if isinstance(record, Held):
         record.close()
-

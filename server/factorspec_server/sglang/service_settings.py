@@ -49,6 +49,11 @@ class ServiceSettings:
         return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
 
 
+def keeps_records(settings: ServiceSettings, tp_size: int) -> bool:
+    """True if workers keep the records: ranks of one model would each ask workers of their own."""
+    return settings.workers > 0 and tp_size == 1
+
+
 def can_serve() -> bool:
     """True if the system has what the service is made of: memory without a name, and ends with its parent."""
     return sys.platform == "linux" and hasattr(os, "memfd_create")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from factorspec_server.drafting import Allowed, Certain, Session
 from factorspec_server.sglang.batch_chains import BatchChains
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain, Decision
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
-from factorspec_server.sglang.plan_source import LocalPlans
+from factorspec_server.sglang.plan_source import Failed, LocalPlans, PlanSource
 from tests.server.engines.toy_session import ToySession
 
 END, WORDS = 90, 4
@@ -73,16 +74,17 @@ def drafted_of(grammar: object) -> Grammar | None:
 @dataclass
 class Batch:
     failed: list[tuple[Any, str]] = field(default_factory=list)
+    plans: PlanSource = field(default_factory=lambda: LocalPlans(WORDS))
 
     def chains(self, requests: list[Request], room: int = 50) -> list[Chain]:
-        chains = BatchChains(LocalPlans(WORDS), Certain(), drafted_of, self.fail)
+        chains = BatchChains(self.plans, Certain(), drafted_of, self.fail)
         return chains.of(requests, [room] * len(requests))
 
     def rows(
         self, requests: list[Request], chains: list[Chain], *, mask_known: bool = False
     ) -> list[list[int]]:
         rows = torch.zeros((sum(chain.num_rows for chain in chains), WORDS), dtype=torch.int32)
-        MaskRows(LocalPlans(WORDS), self.fail).fill(rows, requests, chains, mask_known=mask_known)
+        MaskRows(self.plans, drafted_of, self.fail).fill(rows, requests, chains, mask_known=mask_known)
         bits = np.unpackbits(rows.numpy().view(np.uint8), axis=1, bitorder="little")
         return [np.flatnonzero(row).tolist() for row in bits]
 
@@ -206,3 +208,47 @@ def test_an_engine_s_rows_may_be_wider_than_the_vocabulary() -> None:
     assert row.tolist() == [1 << 5 | 1 << 6, 0, 0]
     assert (num_words(1), num_words(32), num_words(33)) == (1, 1, 2)
     assert isinstance(chain.decisions[0], Decision)
+
+
+class Told(LocalPlans):
+    """Notes whose tokens stand, and cannot write the first row."""
+
+    def __init__(self) -> None:
+        super().__init__(WORDS)
+        self.sessions: list[Session] = []
+
+    def tokens_stand(self, sessions: Sequence[Session], /) -> None:
+        self.sessions += sessions
+
+    def fill_rows(self, wanted: Sequence[Any], /) -> list[Failed | None]:
+        filled = super().fill_rows(wanted)
+        return [Failed(FactorspecError("its keeper is gone")), *filled[1:]]
+
+
+def test_a_row_that_cannot_be_had_ends_its_request_alone() -> None:
+    batch, every = Batch(plans=Told()), list(range(32 * WORDS))
+    requests = [of(TWO_RECORDS), of(TWO_RECORDS)]
+    assert batch.rows(requests, batch.chains(requests)) == [every, [5, 6]]
+    assert batch.failed == [(requests[0], "its keeper is gone")]
+    assert [str(request.grammar.error) for request in requests] == ["its keeper is gone", "None"]
+
+
+class Unwritten(Grammar):
+    """Has tokens to write that its session does not take."""
+
+    @property
+    def session(self) -> Session:
+        raise FactorspecError("a budget ended")
+
+    @session.setter
+    def session(self, session: Session) -> None: ...
+
+
+def test_whoever_plans_is_told_whose_tokens_stand() -> None:
+    plans = Told()
+    batch = Batch(plans=plans)
+    ended, bad = of(ONE_RECORD, is_finished=True), Request(Unwritten(ToySession(ONE_RECORD)))
+    requests = [of(ONE_RECORD), Request(), ended, bad, Request("xgrammar"), of(TWO_RECORDS)]
+    BatchChains(plans, Certain(), drafted_of, batch.fail).tokens_stand(requests)
+    assert plans.sessions == [requests[0].grammar.session, requests[5].grammar.session]
+    assert batch.failed == [(bad, "a budget ended")]

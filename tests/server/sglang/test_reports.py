@@ -6,18 +6,27 @@ import asyncio
 import random
 import time
 from collections.abc import Iterator
+from typing import Any, cast
 
 import prometheus_client
 import pytest
 
+from factorspec_sdk.decoding import Session
+from factorspec_sdk.errors import EngineError
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.envelope import RequestOptions
 from factorspec_server.sglang.record_metrics import RecordMetrics
-from factorspec_server.sglang.relations import Opened
-from factorspec_server.sglang.reports import ADDRESS_VARIABLE, ReportBoard, ReportSender, digest_of
+from factorspec_server.sglang.records import Opened, counts_of, opened_here
+from factorspec_server.sglang.reports import (
+    ADDRESS_VARIABLE,
+    ReportBoard,
+    ReportSender,
+    digest_of,
+    report_of,
+)
 from factorspec_server.sglang.session_grammar import Ended, SessionGrammar
 from tests.server.http.serving import TRIP
 
@@ -36,12 +45,17 @@ def compiler() -> Compiler:
 
 def finished(compiler: Compiler, *, origins: bool = False) -> tuple[Opened, SessionGrammar]:
     compiled, cached = compiler.compile(TRIP)
-    opened = Opened(compiled.decoder.session(), RequestOptions(id="r", origins=origins), compiled, cached)
-    grammar, source = SessionGrammar(opened.session, 0), random.Random(4)
+    opened = opened_here(compiled, cached, RequestOptions(id="r", origins=origins))
+    grammar, source = SessionGrammar(opened.record, 0), random.Random(4)
     while grammar.session.state == "open":
-        grammar.accept_token(source.choice(list(grammar.session.allowed())))
+        grammar.accept_token(source.choice(list(session_of(grammar).allowed())))
     grammar.finished = True
     return opened, grammar
+
+
+def session_of(grammar: SessionGrammar) -> Session:
+    assert isinstance(grammar.session, Session)
+    return grammar.session
 
 
 @pytest.mark.parametrize("origins", [False, True])
@@ -53,7 +67,7 @@ def test_a_report_says_what_the_session_counted(
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
     (report,) = asyncio.run(board.take("r", 1))
-    counted = grammar.session.report
+    counted = session_of(grammar).report
     assert report["tokens"] == counted.num_tokens
     assert (report["certain"], report["chosen"], report["free"]) == (
         counted.certain,
@@ -105,7 +119,7 @@ def test_records_are_counted_for_prometheus(board: ReportBoard, compiler: Compil
     sender.send(opened, Ended(None, grammar))
     sender.send(opened, Ended("r", grammar))
     asyncio.run(board.take("r", 1))
-    counted = grammar.session.report
+    counted = session_of(grammar).report
     read = prometheus_client.REGISTRY.get_sample_value
     assert read("factorspec_records_total", {"outcome": "complete"}) == 2
     assert read("factorspec_record_tokens_total", {"origin": "certain"}) == 2 * counted.certain
@@ -132,3 +146,62 @@ def test_a_lost_listener_does_not_stop_the_sender(
     sender.send(opened, Ended("s", grammar))
     found = asyncio.run(board.take("s", 1))
     assert len(found) == 1
+
+
+class Kept:
+    """A record that somebody else keeps: a session, told as the constraint service would."""
+
+    def __init__(self, session: Session, *, is_lost: bool = False) -> None:
+        self._session = session
+        self._is_lost = is_lost
+        self.closed = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def finish(self, *, origins: bool) -> dict[str, Any]:
+        if self._is_lost:
+            raise EngineError("its worker is gone")
+        return counts_of(self._session, origins=origins)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def kept(compiler: Compiler, *, is_lost: bool = False) -> tuple[Opened, Kept, SessionGrammar]:
+    opened, grammar = finished(compiler, origins=True)
+    record = Kept(session_of(grammar), is_lost=is_lost)
+    twin: Any = SessionGrammar(cast(Any, record), 0)
+    twin.steps = grammar.steps
+    return opened, record, twin
+
+
+def test_what_somebody_else_keeps_is_told_alike_and_given_back(
+    board: ReportBoard, compiler: Compiler
+) -> None:
+    opened, record, grammar = kept(compiler)
+    sender = ReportSender(board.address)
+    sender.send(opened, Ended("r", grammar))
+    (report,) = asyncio.run(board.take("r", 1))
+    here = report_of(opened, Ended("r", SessionGrammar(record._session, 0)))
+    times = ("prefill_s", "decode_s")
+    assert {**report, **dict.fromkeys(times, 0)} == {**here, **dict.fromkeys(times, 0)}
+    assert report["complete"] is True
+    assert "text" not in report
+    sender.send(*finished_of(compiler))  # the thread is at the next one: this one is given back
+    asyncio.run(board.take("s", 1))
+    assert record.closed
+
+
+def finished_of(compiler: Compiler) -> tuple[Opened, Ended]:
+    opened, grammar = finished(compiler)
+    return opened, Ended("s", grammar)
+
+
+def test_a_record_whose_keeper_is_gone_is_told_as_an_error(compiler: Compiler) -> None:
+    opened, _, grammar = kept(compiler, is_lost=True)
+    report = report_of(opened, Ended("r", grammar))
+    error: Any = report["error"]
+    assert "its worker is gone" in error["error"]["message"]
+    assert (report["exact"], report["complete"]) == (False, False)
+    assert report["tokens"] == grammar.session.num_tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 from types import SimpleNamespace
@@ -211,3 +212,80 @@ def test_a_session_that_fails_where_a_token_is_written_is_given_up(
         grammar.accept_token(token)
     assert isinstance(grammar.error, BudgetSpent)
     assert row_of(grammar, decoder) == [end_of(decoder)]
+
+
+class Kept:
+    """A record that somebody else keeps."""
+
+    def __init__(self, session: Session, events: list[str]) -> None:
+        self._session, self._events = session, events
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def copy(self) -> Kept:
+        self._events.append("copied")
+        return Kept(self._session.copy(), self._events)
+
+    def finish(self, *, origins: bool) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        self._events.append("closed")
+
+
+def kept(decoder: Decoder, events: list[str], told: list[Ended] | None = None) -> SessionGrammar:
+    ended = None if told is None else told.append
+    record: Any = Kept(decoder.session(60), events)
+    return _WithStats(record, end_of(decoder), request_id="r", ended=ended)
+
+
+def test_a_record_whose_end_nobody_wants_to_hear_of_is_closed_at_once(decoder: Decoder) -> None:
+    events: list[str] = []
+    grammar = kept(decoder, events)
+    grammar.finished = False
+    assert not events
+    grammar.finished = True
+    assert events == ["closed"]
+
+
+def test_whoever_hears_of_the_end_closes_the_record(decoder: Decoder) -> None:
+    events: list[str] = []
+    told: list[Ended] = []
+    grammar = kept(decoder, events, told)
+    grammar.give_up(BudgetSpent("spent", partial=""))
+    del grammar
+    gc.collect()
+    assert not events  # its counts are still to be asked for
+    told.pop().grammar.close()
+    assert events[0] == "closed"
+
+
+def test_a_grammar_that_is_dropped_closes_its_record(decoder: Decoder) -> None:
+    events: list[str] = []
+    grammar = kept(decoder, events, [])
+    grammar.accept_token(row_of(grammar, decoder)[0])
+    del grammar
+    gc.collect()
+    assert events == ["closed"]
+
+
+def test_a_copy_that_nobody_asks_costs_nothing(decoder: Decoder) -> None:
+    events: list[str] = []
+    grammar = kept(decoder, events)
+    del_me = grammar.copy()
+    del del_me
+    gc.collect()
+    assert not events
+    twin = grammar.copy()
+    for _ in range(4):
+        grammar.accept_token(row_of(grammar, decoder)[0])
+    assert twin.session.num_tokens == 0  # though made only now
+    assert row_of(twin, decoder) == row_of(grammar_of(decoder), decoder)
+    assert events == ["copied"]
+    written = grammar.copy()
+    assert events == ["copied"] * 2
+    assert written.session.num_tokens == 4
+    del twin, written
+    gc.collect()
+    assert events == ["copied", "copied", "closed", "closed"]

@@ -13,7 +13,7 @@ from factorspec_server.sglang.drawing import draws_one_by_one, for_rows, mask
 from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_layout import StepLayout
-from factorspec_server.sglang.step_log import StepLog
+from factorspec_server.sglang.step_log import SUMMED_STEPS, StepLog, summary
 from factorspec_server.sglang.step_tensors import StepTensors
 
 
@@ -140,8 +140,19 @@ def test_steps_are_logged_some_at_a_time(tmp_path: Path) -> None:
             each.end(requests=2, width=8, inputs=16, used=11)
     lines = (tmp_path / "steps").read_text().splitlines()
     assert len(lines) == 20
+    assert json.loads(lines[0])["wait"] == 0.0
     log.flush()
     silent.flush()
     last = json.loads((tmp_path / "steps").read_text().splitlines()[20])
     assert list(last) == ["requests", "width", "inputs", "used", "between", "plans"]
     assert last["used"] == 11
+
+
+def test_some_steps_are_summed_up(tmp_path: Path) -> None:
+    log = StepLog(tmp_path / "steps")
+    for step in range(SUMMED_STEPS):
+        log.end(requests=1, width=1, inputs=1, used=1, wait_s=1e-3 * (step % 100))
+    log.flush()
+    last = json.loads((tmp_path / "steps").read_text().splitlines()[-1])
+    assert last == {"steps": SUMMED_STEPS, "wait_p50": 49.0, "wait_p99": 98.0, "wait_most": 99.0}
+    assert summary([3.0]) == {"steps": 1, "wait_p50": 3.0, "wait_p99": 3.0, "wait_most": 3.0}

@@ -1,0 +1,124 @@
+"""Chains and rows of records that a service keeps: what it is asked, and what its answers come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from factorspec_sdk.errors import EngineError, FactorspecError
+from factorspec_server.constraint_service import ConstraintService, Wanted
+from factorspec_server.drafting import Certain, Plan
+from factorspec_server.drafting.seam import Allowed, Choice
+from factorspec_server.sglang.algorithm import prefill_processed, verify_resolved
+from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
+from factorspec_server.sglang.service_plans import ServicePlans
+from tests.server.engines.toy_session import ToySession
+
+END, WORDS, MOST = 90, 4, 7
+RECORDS = ((3, 4, 5), (3, 4, 6))
+
+
+@dataclass
+class Service:
+    """Answers with the plans of toy sessions, or with errors."""
+
+    answers: dict[int, Any] = field(default_factory=dict)
+    asked: list[list[Wanted]] = field(default_factory=list)
+    waited_s: float = 0.25
+    is_gone: bool = False
+
+    def ask(self, wanted: Sequence[Wanted]) -> None:
+        self._check()
+        self.asked.append([*wanted])
+
+    def plans(self, wanted: Sequence[Wanted]) -> list[Plan | FactorspecError]:
+        self._check()
+        return [
+            self.answers.get(at) or cast(ToySession, each.record).plan() for at, each in enumerate(wanted)
+        ]
+
+    def _check(self) -> None:
+        if self.is_gone:
+            raise EngineError("the service does not answer")
+
+
+def plans_of(service: Service) -> ServicePlans:
+    return ServicePlans(cast(ConstraintService, service), WORDS, MOST)
+
+
+def asked(*written: tuple[int, ...], most: int = 50) -> list[Asked]:
+    return [Asked(ToySession(RECORDS, each), Certain(), END, most) for each in written]
+
+
+@pytest.mark.parametrize("most", [0, 1, 50])
+def test_chains_are_those_of_sessions_in_this_process(most: int) -> None:
+    requests = asked((), (3,), (3, 4), (3, 4, 5), most=most)
+    assert plans_of(Service()).chains(requests) == LocalPlans(WORDS).chains(requests)
+    assert plans_of(Service()).chains([]) == []
+
+
+def test_a_record_that_fails_leaves_the_others_alone() -> None:
+    nothing = Plan((), (), (), (Choice(-1, Allowed.of(())),), complete=False, kinds=())
+    service = Service({0: EngineError("its worker is gone"), 2: nothing, 3: SimpleNamespace()})
+    failed, fine, empty, broken = plans_of(service).chains(asked((), (), (), ()))
+    assert isinstance(failed, Failed)
+    assert str(failed.error) == "its worker is gone"
+    assert isinstance(fine, Chain)
+    assert isinstance(empty, Failed)
+    assert "allows no token" in str(empty.error)
+    assert isinstance(broken, Failed)
+
+
+def test_a_service_that_is_gone_fails_its_records_and_raises_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plans = plans_of(Service(is_gone=True))
+    assert [str(cast(Failed, each).error) for each in plans.chains(asked((), ()))] == [
+        "the service does not answer"
+    ] * 2
+    plans.tokens_stand([ToySession(RECORDS)])
+
+
+def test_whose_tokens_stand_is_asked_for_at_once() -> None:
+    service, session = Service(), ToySession(RECORDS)
+    plans = plans_of(service)
+    plans.tokens_stand([session])
+    assert service.asked == [[Wanted(cast(Any, session), MOST)]]
+    assert plans.waited_s == 0.25
+    plans.look_ahead(lambda: False)
+
+
+class Late(Allowed):
+    """Whose row does not come."""
+
+    def write_row(self, *_: Any) -> None:
+        raise EngineError("its row did not come in time")
+
+
+def test_rows_are_written_each_for_itself() -> None:
+    service, rows = plans_of(Service()), np.full((3, WORDS + 1), -1, dtype=np.int32)
+    (chain,) = LocalPlans(WORDS).chains(asked(()))
+    late = object.__new__(Late)
+    assert isinstance(chain, Chain)
+    wanted = [chain.decisions[0], Decision(0, late), chain.decisions[0]]
+    first, second, third = service.fill_rows(list(zip(rows, wanted, strict=True)))
+    assert first is third is None
+    assert second is not None
+    assert str(second.error) == "its row did not come in time"
+    assert rows[0].tolist() == rows[2].tolist() == [1 << 5 | 1 << 6, 0, 0, 0, 0]
+
+
+def test_hooks_tell_the_worker_whose_tokens_stand() -> None:
+    told: list[Any] = []
+    batch = SimpleNamespace(reqs=["a", "b"])
+    processor = SimpleNamespace(model_worker=SimpleNamespace(tokens_stand=told.append))
+    verify_resolved([[1], [2]], processor, "result", batch)
+    prefill_processed(None, processor, batch, "result")
+    assert told == [batch.reqs] * 2
+    verify_resolved([], SimpleNamespace(model_worker=object()), "result", batch)

@@ -1,0 +1,58 @@
+"""How many workers keep records, and how long anybody waits for them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from factorspec_server.sglang.service_settings import (
+    DEADLINE_S,
+    MOST_WORKERS,
+    ServiceSettings,
+    keeps_records,
+)
+
+
+def cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
+
+
+@pytest.mark.parametrize(("count", "workers"), [(1, 1), (2, 1), (6, 3), (16, 8), (128, 8)])
+def test_beside_a_gpu_half_of_the_cores_are_workers(
+    monkeypatch: pytest.MonkeyPatch, count: int, workers: int
+) -> None:
+    cores(monkeypatch, count)
+    assert ServiceSettings.read({}, "cuda") == ServiceSettings(workers, DEADLINE_S)
+    assert ServiceSettings.read({}, "cpu") == ServiceSettings(1, DEADLINE_S)
+
+
+def test_the_environment_decides() -> None:
+    given = {"FACTORSPEC_WORKERS": "3", "FACTORSPEC_DEADLINE_S": "0.5"}
+    assert ServiceSettings.read(given, "cpu") == ServiceSettings(3, 0.5)
+    assert ServiceSettings.read({"FACTORSPEC_WORKERS": "0"}, "cuda").workers == 0
+
+
+@pytest.mark.parametrize("workers", ["-1", "two", "1.5", str(MOST_WORKERS + 1), " "])
+def test_a_wrong_number_of_workers_is_told(workers: str) -> None:
+    with pytest.raises(ValueError, match=f"FACTORSPEC_WORKERS must be .* got {workers!r}"):
+        ServiceSettings.read({"FACTORSPEC_WORKERS": workers}, "cpu")
+
+
+@pytest.mark.parametrize("deadline", ["0", "-1", "nan", "inf", "601", "soon"])
+def test_a_wrong_deadline_is_told(deadline: str) -> None:
+    with pytest.raises(ValueError, match=f"FACTORSPEC_DEADLINE_S must be .* got {deadline!r}"):
+        ServiceSettings.read({"FACTORSPEC_DEADLINE_S": deadline}, "cpu")
+
+
+def test_where_the_system_lacks_what_it_takes_the_scheduler_keeps_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    assert ServiceSettings.read({"FACTORSPEC_WORKERS": "3"}, "cuda").workers == 0
+
+
+def test_ranks_of_one_model_have_no_workers_of_their_own() -> None:
+    assert keeps_records(ServiceSettings(2), 1)
+    assert not keeps_records(ServiceSettings(2), 2)
+    assert not keeps_records(ServiceSettings(0), 1)
