@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.early import prefill_processed, verify_resolved
 from factorspec_server.sglang.service_settings import ServiceSettings
 from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 
@@ -122,24 +123,6 @@ def want_rows(metadata: Any, _: type[Any], forward_batch: Any) -> Any:
 def _more_positions(extra: int, server_args: Any) -> int:
     """SGLang reserves places for two steps ahead; next to the context's end these must stand somewhere."""
     return max(extra, 4 + 2 * (server_args.max_speculative_num_draft_tokens or 0))
-
-
-def verify_resolved(_: list[list[int]], processor: Any, result: Any, batch: Any) -> None:
-    """Hook behind what writes a verify step's tokens to the grammars: the next step's plans may be made while
-    SGLang looks at each request's result.
-    """
-    _tell(processor, batch)
-
-
-def prefill_processed(_: None, processor: Any, batch: Any, result: Any) -> None:
-    """Hook behind what looks at a prefill's results: first tokens are written to the grammars."""
-    _tell(processor, batch)
-
-
-def _tell(processor: Any, batch: Any) -> None:
-    tell = getattr(processor.model_worker, "tokens_stand", None)  # none of a server without the algorithm
-    if tell is not None:
-        tell(batch.reqs)
 
 
 def _worker(server_args: Any) -> Any:

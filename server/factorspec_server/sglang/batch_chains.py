@@ -11,6 +11,7 @@ are such, what ends the answer in any case has a step of its own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -37,6 +38,8 @@ class Drafted(Protocol):
     def end_id(self) -> int:
         """What is written behind the complete record."""
 
+
+_logger = logging.getLogger(__name__)
 
 DraftedOf = Callable[[Any], Drafted | None]
 """The grammar object of a request, if it can be drafted now."""
@@ -90,7 +93,7 @@ class BatchChains:
         return chains
 
     def tokens_stand(self, requests: Sequence[Any]) -> None:
-        """Tokens were written to the records of these requests: what comes next may be worked out from now on.
+        """Tokens were written to the records of these requests: what comes next may be worked out now.
 
         Those that end meanwhile were worked out in vain, no more: nothing is written here.
         """
@@ -106,6 +109,7 @@ class BatchChains:
             self._plans.tokens_stand(sessions)
 
     def _end(self, request: Any, grammar: Drafted, error: FactorspecError) -> None:
+        _logger.warning("a record is given up: %s", error)
         grammar.give_up(error)
         self._fail(request, str(error))
 

@@ -36,7 +36,7 @@ class Record(drafting.Session, Protocol):
 
     @property
     def text(self) -> str:
-        """Their text."""
+        """Their text. Once nobody writes, from any thread."""
 
     def commit(self, token_ids: Sequence[int], /) -> int:
         """Write tokens up to the first that is not allowed; how many were written."""
@@ -56,8 +56,7 @@ class Held(Protocol):
     """A record that somebody else keeps. Both calls may come from any thread."""
 
     def finish(self, *, origins: bool) -> Counts:
-        """``session_counts``, ``complete``, ``text``, and ``origins`` where they are asked for; nobody writes
-        any more.
+        """``session_counts``, and ``origins`` where they are asked for; nobody writes any more.
 
         Raises:
             FactorspecError: whoever keeps it does not answer in time.
@@ -112,9 +111,7 @@ def counts_of(record: Record, *, origins: bool) -> Counts:
         return record.finish(origins=origins)
     session = cast(Session, record)
     told: Counts = {"origins": origins_of(session, session.decoder.vocabulary)} if origins else {}
-    return {
-        **session_counts(session), **told, "complete": session.state == "complete", "text": session.text
-    }  # fmt: skip
+    return {**session_counts(session), **told}
 
 
 def give_back(record: object) -> None:

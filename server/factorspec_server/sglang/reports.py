@@ -47,8 +47,8 @@ Report = dict[str, JsonValue]
 
 #: of a record whose keeper is gone
 _UNCOUNTED: Report = {
-    "exact": False, "near_limit": False, "tokens": 0, "certain": 0, "chosen": 0, "free": 0, "choice_points": 0,
-    "complete": False, "text": "",
+    "exact": False, "near_limit": False, "tokens": 0, "certain": 0, "chosen": 0, "free": 0,
+    "choice_points": 0,
 }  # fmt: skip
 
 _logger = logging.getLogger(__name__)
@@ -57,15 +57,16 @@ _logger = logging.getLogger(__name__)
 def report_of(opened: Opened, ended: Ended) -> Report:
     """What the scheduler knows of a record, by the names of ``http/report.py``; O(tokens).
 
-    Beside them: ``digest`` of its text, ``certificates`` of the objective, whether it is ``complete``, and the
-    ``error`` that it ended with. Where the record's keeper does not tell its counts, that is an error too.
+    Beside them: ``digest`` of its text, ``certificates`` of the objective, whether it is ``complete``, and
+    the ``error`` that it ended with. Where a record's keeper does not tell its counts, that is an error too.
     """
     grammar, error = ended.grammar, ended.error
     try:
         counted = counts_of(grammar.session, origins=opened.options.origins)
+        text = grammar.session.text
     except FactorspecError as lost:
-        counted, error = {**_UNCOUNTED, "tokens": grammar.session.num_tokens}, error or lost
-    text = str(counted.pop("text"))
+        _logger.error("what a record counted is lost: %s", lost)
+        counted, text, error = {**_UNCOUNTED, "tokens": grammar.session.num_tokens}, "", error or lost
     by_token: Report = {
         "model_steps": counted["tokens"], "fill_steps": 0, "guessed": 0, "accepted": 0, "drafts": {},
         "tokens_run": counted["tokens"], "in_vain": 0, "widest": 1,
@@ -78,6 +79,7 @@ def report_of(opened: Opened, ended: Ended) -> Report:
         "compile_s": round(opened.compile_s, 6),
         "spec_cached": opened.was_cached,
         "certificates": [*opened.certificates],
+        "complete": grammar.is_terminated(),
         "digest": digest_of(text),
         "error": None if error is None else {"status": status_of(error), **error_body(error)},
     }

@@ -61,7 +61,7 @@ class ServicePlans:
     @property
     def waited_s(self) -> float:
         """See ``PlanSource``."""
-        return self._service.waited_s
+        return self._service.stats().waited_s
 
     def _wanted(self, session: Session) -> Wanted:
         return Wanted(cast(RemoteRecord, session), self._most)

@@ -7,8 +7,8 @@ Environment variables, read when the server starts (SGLang's command line takes 
 ``FACTORSPEC_RAGGED``      ``0``: no ragged steps; on CUDA only the attention backend ``fa3`` has them
 ``FACTORSPEC_DRAFTING``    ``certain`` or ``chain``: what is drafted; ``off``: nothing
 ``FACTORSPEC_STEP_LOG``    a file that gets a line for each verify step (``step_log.py``)
-``FACTORSPEC_WORKERS``     processes that keep the records (``service_settings.py``); ``0``: the scheduler does;
-                           usual is 1 on CPU, half of the cores up to 8 on CUDA
+``FACTORSPEC_WORKERS``     processes that keep the records (``service_settings.py``); ``0``: the
+                           scheduler does; usual is 1 on CPU, half of the cores up to 8 on CUDA
 ``FACTORSPEC_DEADLINE_S``  longest wait for one of them, in seconds; usual is 10
 =========================  ===================================================================================
 """

@@ -49,6 +49,7 @@ def finished(compiler: Compiler, *, origins: bool = False) -> tuple[Opened, Sess
     grammar, source = SessionGrammar(opened.record, 0), random.Random(4)
     while grammar.session.state == "open":
         grammar.accept_token(source.choice(list(session_of(grammar).allowed())))
+    grammar.accept_token(0)
     grammar.finished = True
     return opened, grammar
 
@@ -171,8 +172,8 @@ class Kept:
 def kept(compiler: Compiler, *, is_lost: bool = False) -> tuple[Opened, Kept, SessionGrammar]:
     opened, grammar = finished(compiler, origins=True)
     record = Kept(session_of(grammar), is_lost=is_lost)
-    twin: Any = SessionGrammar(cast(Any, record), 0)
-    twin.steps = grammar.steps
+    twin = SessionGrammar(cast(Any, record), 0)
+    twin.accept_token(0)
     return opened, record, twin
 
 
@@ -183,11 +184,12 @@ def test_what_somebody_else_keeps_is_told_alike_and_given_back(
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
     (report,) = asyncio.run(board.take("r", 1))
-    here = report_of(opened, Ended("r", SessionGrammar(record._session, 0)))
+    twin = SessionGrammar(record._session, 0)
+    twin.accept_token(0)
+    here = report_of(opened, Ended("r", twin))
     times = ("prefill_s", "decode_s")
     assert {**report, **dict.fromkeys(times, 0)} == {**here, **dict.fromkeys(times, 0)}
     assert report["complete"] is True
-    assert "text" not in report
     sender.send(*finished_of(compiler))  # the thread is at the next one: this one is given back
     asyncio.run(board.take("s", 1))
     assert record.closed
@@ -198,10 +200,13 @@ def finished_of(compiler: Compiler) -> tuple[Opened, Ended]:
     return opened, Ended("s", grammar)
 
 
-def test_a_record_whose_keeper_is_gone_is_told_as_an_error(compiler: Compiler) -> None:
+def test_a_record_whose_keeper_is_gone_is_told_as_an_error(
+    compiler: Compiler, caplog: pytest.LogCaptureFixture
+) -> None:
     opened, _, grammar = kept(compiler, is_lost=True)
     report = report_of(opened, Ended("r", grammar))
     error: Any = report["error"]
-    assert "its worker is gone" in error["error"]["message"]
-    assert (report["exact"], report["complete"]) == (False, False)
+    assert (error["status"], error["error"]["code"]) == (500, "engine_error")
+    assert "its worker is gone" in caplog.text
+    assert report["exact"] is False
     assert report["tokens"] == grammar.session.num_tokens

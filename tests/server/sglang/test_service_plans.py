@@ -14,8 +14,8 @@ from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.constraint_service import ConstraintService, Wanted
 from factorspec_server.drafting import Certain, Plan
 from factorspec_server.drafting.seam import Allowed, Choice
-from factorspec_server.sglang.algorithm import prefill_processed, verify_resolved
 from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.early import prefill_processed, verify_resolved
 from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
 from factorspec_server.sglang.service_plans import ServicePlans
 from tests.server.engines.toy_session import ToySession
@@ -30,7 +30,6 @@ class Service:
 
     answers: dict[int, Any] = field(default_factory=dict)
     asked: list[list[Wanted]] = field(default_factory=list)
-    waited_s: float = 0.25
     is_gone: bool = False
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
@@ -42,6 +41,9 @@ class Service:
         return [
             self.answers.get(at) or cast(ToySession, each.record).plan() for at, each in enumerate(wanted)
         ]
+
+    def stats(self) -> SimpleNamespace:
+        return SimpleNamespace(waited_s=0.25)
 
     def _check(self) -> None:
         if self.is_gone:

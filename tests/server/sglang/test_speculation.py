@@ -144,7 +144,7 @@ def test_steps_are_logged_some_at_a_time(tmp_path: Path) -> None:
     log.flush()
     silent.flush()
     last = json.loads((tmp_path / "steps").read_text().splitlines()[20])
-    assert list(last) == ["requests", "width", "inputs", "used", "between", "plans"]
+    assert list(last) == ["requests", "width", "inputs", "used", "between", "plans", "wait"]
     assert last["used"] == 11
 
 
