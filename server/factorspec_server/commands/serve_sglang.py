@@ -19,6 +19,7 @@ from factorspec_server.commands.access import allowed_hosts, check_access, liste
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
 from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
 from factorspec_server.engines.smollm2 import smollm2_dir
+from factorspec_server.settings import DraftingName
 from factorspec_server.sglang.compat import check_version
 from factorspec_server.sglang.launch import FlagError, Launch, Started, cuda_devices, launched
 from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes, sglang_environment
@@ -42,7 +43,7 @@ class ServeSglangOptions:
     dtype: DtypeName | None
     device: str | None
     max_batch: int | None
-    drafting: str
+    drafting: DraftingName
     workers: int | None = None
     deadline_s: float | None = None
     passed_on: tuple[str, ...]
@@ -87,8 +88,6 @@ def _serve(
 
 
 def _launch_options(options: ServeSglangOptions, port: int) -> LaunchOptions:
-    if options.drafting not in ("auto", "off"):
-        raise CommandError("with --engine sglang --drafting is auto or off", USAGE)
     device = _device(options.device)
     model, name = _model(options.model)
     _check_memory(model, device)
@@ -102,7 +101,7 @@ def _launch_options(options: ServeSglangOptions, port: int) -> LaunchOptions:
         dtype=options.dtype,
         device=device,
         max_batch=options.max_batch,
-        drafting=cast(Literal["auto", "off"], options.drafting),
+        drafting=options.drafting,
         workers=options.workers,
         deadline_s=options.deadline_s,
         passed_on=options.passed_on,

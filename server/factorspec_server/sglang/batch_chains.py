@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from factorspec_sdk.errors import FactorspecError
-from factorspec_server.drafting import DraftingPolicy, Session
+from factorspec_server.drafting import Session
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain
 from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource, failure_of
 
@@ -29,7 +29,7 @@ class Drafted(Protocol):
         """Up to date with all tokens that stand."""
 
     def expect(self, token_ids: tuple[int, ...], /) -> None:
-        """Certain tokens that this step may bring, one by one."""
+        """Tokens that this step may bring, one by one: certain ones, and guesses that are allowed."""
 
     def give_up(self, error: FactorspecError, /) -> None:
         """The record cannot go on."""
@@ -53,23 +53,22 @@ class BatchChains:
 
     Args:
         plans: works them out.
-        policy: what to draft.
         drafted_of: tells which grammar objects are ours.
         fail: ends a request.
     """
 
-    def __init__(self, plans: PlanSource, policy: DraftingPolicy, drafted_of: DraftedOf, fail: Fail) -> None:
+    def __init__(self, plans: PlanSource, drafted_of: DraftedOf, fail: Fail) -> None:
         self._plans = plans
-        self._policy = policy
         self._drafted_of = drafted_of
         self._fail = fail
 
-    def of(self, requests: Sequence[Any], rooms: Sequence[int]) -> list[Chain]:
+    def of(self, requests: Sequence[Any], rooms: Sequence[int], *, guesses: bool = False) -> list[Chain]:
         """The chain of each request.
 
         Args:
             requests: as SGLang has them.
             rooms: of each, the most tokens that its chain may have.
+            guesses: chains may hold guesses.
         """
         chains = [ONE_TOKEN] * len(requests)
         drafted: list[tuple[int, Drafted]] = []
@@ -78,8 +77,10 @@ class BatchChains:
             grammar = None if is_free(request) else self._drafted_of(request.grammar)
             if grammar is not None:
                 most = 0 if takes_one_token(request) else room
+                prompt = request.origin_input_ids
                 try:
-                    asked.append(Asked(grammar.session, self._policy, grammar.end_id, most))
+                    session = grammar.session
+                    asked.append(Asked(session, prompt, grammar.end_id, most, guesses=guesses and most > 0))
                     drafted.append((place, grammar))
                 except Exception as error:  # noqa: BLE001 - what it has to write first does not go
                     self._end(request, grammar, failure_of(error))
@@ -88,7 +89,7 @@ class BatchChains:
                 self._end(requests[place], grammar, found.error)
                 continue
             chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
-            grammar.expect(chain.tokens[: chain.num_certain])
+            grammar.expect(chain.tokens)
             chains[place] = chain
         return chains
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from factorspec_server.drafting import CostModel
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.shapes import Shape, Shapes
+from factorspec_server.sglang.shapes import ManyRows, Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,6 @@ class Graphs:
         self._uniform: dict[int, Any] = {}
         self._ragged: Any = None
         self.shapes = _eager(most, ragged=settings.ragged is not False)
-
-    @property
-    def one_row(self) -> bool:
-        """True if a step has logits at one row of each request only."""
-        return bool(self._uniform)
 
     @property
     def _has_ragged(self) -> bool:
@@ -106,11 +101,19 @@ def _wants_graphs(server_args: Any) -> bool:
 def _eager(most: int, *, ragged: bool) -> Shapes:
     """Any shape up to ``most`` inputs of a request; nothing is known of costs, so all that is wanted runs."""
     cost = CostModel(((1, 1.0), (_MOST_EAGER, 1.0)))
+    many = ManyRows(
+        most=_MOST_EAGER, uniform=cost, uniform_inputs=_MOST_EAGER, ragged=cost if ragged else None
+    )
     if not ragged:
         widths = tuple(width for width in (1, 2, 4, 8, 16, 32, 64, 128) if width <= most)
-        return Shapes(widths=widths, uniform=cost)
+        return Shapes(widths=widths, uniform=cost, many=many)
     return Shapes(
-        widths=(1,), uniform=cost, tiers=tuple(range(1, _MOST_EAGER + 1)), ragged=cost, ragged_width=most
+        widths=(1,),
+        uniform=cost,
+        tiers=tuple(range(1, _MOST_EAGER + 1)),
+        ragged=cost,
+        ragged_width=most,
+        many=many,
     )
 
 

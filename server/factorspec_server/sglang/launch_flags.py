@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 from factorspec_sdk.errors import DeclarationError, Problem
+from factorspec_server.settings import DraftingName
 from factorspec_server.sglang.compat import ALGORITHM_NAME, BACKEND_NAME
 from factorspec_server.sglang.service_settings import DEADLINE_VARIABLE, WORKERS_VARIABLE
+from factorspec_server.sglang.speculation import DRAFTING_VARIABLE
 
 HOSTS_VARIABLE = "FACTORSPEC_SERVE_HOSTS"
 KEY_VARIABLE = "FACTORSPEC_SERVE_KEY"
@@ -77,7 +79,7 @@ class LaunchOptions:
         dtype: of the weights; None leaves it to the model.
         device: ``cpu`` or ``cuda``.
         max_batch: most requests that run together; None leaves it to SGLang, on CPU 8.
-        drafting: ``auto`` runs certain tokens together, ``off`` token by token.
+        drafting: what is drafted (``speculation.py``); ``off`` leaves our worker out.
         workers: processes that keep the records; None: as many as usual (``service_settings.py``).
         deadline_s: longest wait for one of them, in seconds; None: the usual one.
         passed_on: SGLang's own flags.
@@ -92,7 +94,7 @@ class LaunchOptions:
     dtype: str | None = None
     device: Literal["cpu", "cuda"] = "cuda"
     max_batch: int | None = None
-    drafting: Literal["auto", "off"] = "auto"
+    drafting: DraftingName = "auto"
     workers: int | None = None
     deadline_s: float | None = None
     passed_on: tuple[str, ...] = ()
@@ -137,6 +139,8 @@ def sglang_environment(options: LaunchOptions, environment: Mapping[str, str]) -
         found[WORKERS_VARIABLE] = str(options.workers)
     if options.deadline_s is not None:
         found[DEADLINE_VARIABLE] = f"{options.deadline_s:g}"
+    if options.drafting not in ("auto", "off"):
+        found[DRAFTING_VARIABLE] = options.drafting
     if options.device == "cpu":
         found["SGLANG_USE_CPU_ENGINE"] = "1"
         # more threads than cores wait for each other: 1 token a second instead of 30
@@ -158,7 +162,7 @@ def _chosen(options: LaunchOptions) -> dict[str, str | None]:
     if options.dtype is not None:
         flags["--dtype"] = options.dtype
     if (
-        options.drafting == "auto"
+        options.drafting != "off"
         and has_worker()
         and "--speculative-algorithm" not in _names(options.passed_on)
     ):
@@ -187,6 +191,9 @@ def _problems(options: LaunchOptions) -> Iterator[Problem]:
             value = flags[at].partition("=")[2] or next(iter(flags[at + 1 : at + 2]), "")
             if value not in allowed:
                 yield Problem(name, reason, repr(value), f"leave it out or say {allowed[0]}")
+    if options.drafting not in ("auto", "off") and "--speculative-algorithm" in _names(flags):
+        reason = "chooses who drafts, and --drafting what our own worker does"
+        yield Problem("--speculative-algorithm", reason, None, "leave one of them out")
     if flags and not flags[0].startswith("-"):
         yield Problem("--", "SGLang's flags begin with -", repr(flags[0]))
 

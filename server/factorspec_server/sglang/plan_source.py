@@ -17,11 +17,14 @@ from typing import Protocol
 
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
-from factorspec_server.drafting import DraftingPolicy, Guess, Position, Session
+from factorspec_server.drafting import Certain, Guess, Plan, Position, Session
 from factorspec_server.engines.errors import SessionRefused, SessionStalled
 from factorspec_server.sglang.chains import Chain, Decision, chain_of
+from factorspec_server.sglang.policies import Policies
 
 _logger = logging.getLogger(__name__)
+#: guesses of one step may take so many seconds together
+_GUESS_S = 0.004
 #: a choice among more values is not looked behind; nor is one for longer than this
 _MOST_VALUES, _AT_ONCE_S = 16, 0.002
 #: a look of more seconds is a long one, and so many steps pass without any then
@@ -34,15 +37,17 @@ class Asked:
 
     Attributes:
         session: of its record, up to date with all tokens that stand.
-        policy: what to draft.
+        prompt: of the request, in tokens; the same each time.
         end_token: what is written behind the complete record.
         most: most tokens of the chain.
+        guesses: the chain may hold guesses.
     """
 
     session: Session
-    policy: DraftingPolicy
+    prompt: Sequence[int]
     end_token: int
     most: int
+    guesses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +89,38 @@ class LocalPlans:
 
     Args:
         row_words: words of a row of the sessions' vocabulary; an engine's rows may be wider.
+        policies: what to draft; None: what is certain.
     """
 
-    def __init__(self, row_words: int) -> None:
+    def __init__(self, row_words: int, policies: Policies | None = None) -> None:
         self._row_words = row_words
+        self._policies = policies or Policies(lambda session, prompt: Certain())
         self._choosing: list[tuple[int, Session]] = []
         self._resting = 0
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
-        """See ``PlanSource``."""
-        found = [_chain(request) for request in asked]
+        """See ``PlanSource``. Once guesses have taken long together, the others of the step have none."""
+        until_s = perf_counter() + _GUESS_S
+        found = [self._chain(request, until_s) for request in asked]
         self._choosing = [
-            (chain.decisions[-1].allowed.count, request.session)
+            (chain.decisions[0].allowed.count, request.session)
             for request, chain in zip(asked, found, strict=True)
-            if isinstance(chain, Chain) and chain.decisions and chain.decisions[-1].allowed is not None
+            if isinstance(chain, Chain) and chain.decisions and chain.decisions[0].allowed is not None
         ]
         return found
+
+    def _chain(self, request: Asked, until_s: float) -> Chain | Failed:
+        session, policy = request.session, self._policies.resting
+        try:
+            if session.state == "complete":
+                return Chain((), (), request.end_token)
+            if session.state == "refused":
+                raise SessionRefused("the session refused a token that it had allowed")
+            if request.guesses and perf_counter() < until_s:
+                policy = self._policies.of(session, request.prompt)
+            return drafted_chain(policy.plan(session), request)
+        except Exception as error:  # noqa: BLE001 - one request's session must not end the server
+            return Failed(failure_of(error))
 
     def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> Sequence[Failed | None]:
         """See ``PlanSource``."""
@@ -144,18 +165,16 @@ def _all_values(position: Position) -> Sequence[Guess]:
     return [Guess(token, chance) for token in position.allowed]
 
 
-def _chain(request: Asked) -> Chain | Failed:
-    try:
-        if request.session.state == "complete":
-            return Chain((), (), request.end_token)
-        if request.session.state == "refused":
-            raise SessionRefused("the session refused a token that it had allowed")
-        chain = chain_of(request.policy.plan(request.session), request.end_token).cut(request.most)
-        if any(decision.allowed is not None and not decision.allowed.count for decision in chain.decisions):
-            raise SessionStalled("the session is open but allows no token")
-        return chain
-    except Exception as error:  # noqa: BLE001 - one request's session must not end the server
-        return Failed(failure_of(error))
+def drafted_chain(plan: Plan, request: Asked) -> Chain:
+    """The chain of a request's plan.
+
+    Raises:
+        SessionStalled: a decision of it allows nothing.
+    """
+    chain = chain_of(plan, request.end_token).cut(request.most)
+    if any(decision.allowed is not None and not decision.allowed.count for decision in chain.decisions):
+        raise SessionStalled("the session is open but allows no token")
+    return chain
 
 
 def write_row(row: Row, decision: Decision, row_words: int) -> Failed | None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import cast
+from weakref import WeakSet
 
 from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord, Wanted
 from factorspec_server.drafting import Session
-from factorspec_server.engines.errors import SessionStalled
-from factorspec_server.sglang.chains import Chain, Decision, chain_of
-from factorspec_server.sglang.plan_source import Asked, Failed, failure_of, write_row
+from factorspec_server.sglang.chains import Chain, Decision
+from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, failure_of, write_row
 
 
 class ServicePlans:
@@ -27,18 +27,25 @@ class ServicePlans:
         service: keeps the records that are asked about.
         row_words: words of a row of its vocabulary; an engine's rows may be wider.
         most: tokens of the longest plan that is of use.
+        has_prompts: what is drafted depends on requests' prompts.
     """
 
-    def __init__(self, service: ConstraintService, row_words: int, most: int) -> None:
+    def __init__(
+        self, service: ConstraintService, row_words: int, most: int, *, has_prompts: bool = False
+    ) -> None:
         self._service = service
         self._row_words = row_words
         self._most = most
+        self._has_prompts = has_prompts
+        self._prompted: WeakSet[Session] = WeakSet()
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """See ``PlanSource``."""
         if not asked:
             return []
         try:
+            if self._has_prompts:
+                self._tell_prompts(asked)
             plans = self._service.plans([self._wanted(request.session) for request in asked])
         except Exception as error:  # noqa: BLE001 - requests without records go on
             return [Failed(failure_of(error))] * len(asked)
@@ -63,6 +70,12 @@ class ServicePlans:
         """See ``PlanSource``."""
         return self._service.stats().waited_s
 
+    def _tell_prompts(self, asked: Sequence[Asked]) -> None:
+        for request in asked:
+            if request.session not in self._prompted:
+                self._prompted.add(request.session)
+                cast(RemoteRecord, request.session).set_prompt(tuple(request.prompt))
+
     def _wanted(self, session: Session) -> Wanted:
         return Wanted(cast(RemoteRecord, session), self._most)
 
@@ -71,9 +84,6 @@ def _chain(request: Asked, plan: Plan | FactorspecError) -> Chain | Failed:
     if isinstance(plan, FactorspecError):
         return Failed(plan)
     try:
-        chain = chain_of(plan, request.end_token).cut(request.most)
-        if any(decision.allowed is not None and not decision.allowed.count for decision in chain.decisions):
-            raise SessionStalled("the session is open but allows no token")
-        return chain
+        return drafted_chain(plan, request)
     except Exception as error:  # noqa: BLE001 - one request's record must not end the server
         return Failed(failure_of(error))

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
+from typing import NamedTuple
 
 from factorspec_server.drafting import CostModel
 
@@ -47,6 +48,44 @@ class Shape:
         return self.width == 1 and self.num_inputs is None
 
 
+class Candidate(NamedTuple):
+    """A step that may be run.
+
+    Attributes:
+        shape: of it.
+        tokens: that it is expected to bring.
+        seconds: that it takes.
+    """
+
+    shape: Shape
+    tokens: float
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        return self.tokens / self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyRows:
+    """Steps with more than one row of logits for each request; guesses need them.
+
+    Attributes:
+        most: rows of a step.
+        uniform: seconds of a uniform step by its inputs.
+        uniform_inputs: most inputs of one.
+        ragged: seconds of a ragged step by its inputs; None: there are none.
+        row_s: seconds of a row beyond the first of each request: its mask and its draw.
+    """
+
+    most: int
+    uniform: CostModel
+    uniform_inputs: int
+    ragged: CostModel | None = None
+    row_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:
     """The shapes that there are, and what they cost.
@@ -60,6 +99,7 @@ class Shapes:
         ragged: seconds of a ragged step by its inputs.
         ragged_width: most inputs of a request in a ragged step.
         host_s: see ``HOST_S``.
+        many: steps with rows for guesses; None: a step has one row of each request.
     """
 
     widths: tuple[int, ...]
@@ -70,6 +110,7 @@ class Shapes:
     ragged: CostModel | None = None
     ragged_width: int = 0
     host_s: float = HOST_S
+    many: ManyRows | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("widths", self.widths), ("batches", self.batches), ("tiers", self.tiers)):
@@ -89,22 +130,26 @@ class Shapes:
         Args:
             wanted: of each request, the inputs that it would run if it could; at least 1.
         """
-        if max(wanted) == 1:
-            return Shape(1)
-        options = [*self._uniform(wanted), *self._ragged(wanted)]
-        return max(options, key=lambda option: option[0])[1]
+        return self.best_of(wanted).shape
 
-    def _uniform(self, wanted: Sequence[int]) -> Iterator[tuple[float, Shape]]:
-        rows = _up(len(wanted), self.batches)
+    def best_of(self, wanted: Sequence[int]) -> Candidate:
+        """The same, and what it brings; see ``best``."""
+        found = self._uniform(wanted)
+        if max(wanted) == 1:
+            return next(found)
+        return max((*found, *self._ragged(wanted)), key=lambda candidate: candidate.rate)
+
+    def _uniform(self, wanted: Sequence[int]) -> Iterator[Candidate]:
+        rows = next_size(len(wanted), self.batches)
         for width in self.widths:
             if width > 1 and self.most_inputs is not None and rows * width > self.most_inputs:
                 return
             seconds = self.host_s + self.uniform.step_s(rows * width)
-            yield _tokens(wanted, width) / seconds, Shape(width)
+            yield Candidate(Shape(width), _tokens(wanted, width), seconds)
             if width >= max(wanted):
                 return
 
-    def _ragged(self, wanted: Sequence[int]) -> Iterator[tuple[float, Shape]]:
+    def _ragged(self, wanted: Sequence[int]) -> Iterator[Candidate]:
         """Ragged steps: all that is wanted, or as much of it as the largest tier holds."""
         if not self.tiers or self.ragged is None or len(wanted) > self.tiers[-1]:
             return
@@ -112,10 +157,10 @@ class Shapes:
         while _tokens(wanted, width) > self.tiers[-1]:
             width -= max(1, width // 8)
         tokens = _tokens(wanted, width)
-        tier = _up(tokens, self.tiers)
+        tier = next_size(tokens, self.tiers)
         if tier > len(wanted) * self.ragged_width:
             return
-        yield tokens / (self.host_s + self.ragged.step_s(tier)), Shape(width, tier)
+        yield Candidate(Shape(width, tier), tokens, self.host_s + self.ragged.step_s(tier))
 
 
 def cost_of(measured: Sequence[tuple[int, float]]) -> CostModel:
@@ -130,7 +175,7 @@ def _tokens(wanted: Sequence[int], width: int) -> int:
     return sum(min(want, width) for want in wanted)
 
 
-def _up(size: int, steps: tuple[int, ...]) -> int:
+def next_size(size: int, steps: tuple[int, ...]) -> int:
     """The least step that holds ``size``; itself where none does."""
     at = bisect_left(steps, size)
     return steps[at] if at < len(steps) else size

@@ -5,7 +5,10 @@ Environment variables, read when the server starts (SGLang's command line takes 
 =========================  ===================================================================================
 ``FACTORSPEC_WIDTHS``      widths of uniform steps, e.g. ``1,8,16,32,64,128``; the first is 1
 ``FACTORSPEC_RAGGED``      ``0``: no ragged steps; on CUDA only the attention backend ``fa3`` has them
-``FACTORSPEC_DRAFTING``    ``certain`` or ``chain``: what is drafted; ``off``: nothing
+``FACTORSPEC_DRAFTING``    what is drafted: ``off``, ``certain``, ``chain``, ``branches``, ``text``, ``tree``
+                           (``drafting_policy``), or ``auto``: what was measured to be best
+``FACTORSPEC_GUESSES``     most guesses of a request in a step, behind one another; usual is 7
+``FACTORSPEC_ROWS``        most rows of logits in a step, on CUDA; usual is 256
 ``FACTORSPEC_STEP_LOG``    a file that gets a line for each verify step (``step_log.py``)
 ``FACTORSPEC_WORKERS``     processes that keep the records (``service_settings.py``); ``0``: the
                            scheduler does; usual is 1 on CPU, half of the cores up to 8 on CUDA
@@ -18,9 +21,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-Drafting = Literal["off", "certain", "chain"]
+from factorspec_server.drafting import DraftingSpec, PolicyName
+from factorspec_server.settings import DraftingName
+
+DRAFTING_VARIABLE = "FACTORSPEC_DRAFTING"
+DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
+
+_GUESSES, _ROWS = 7, 256
+#: what ``auto`` is
+_BEST: dict[str, PolicyName] = {"cuda": "certain", "cpu": "tree"}
 
 #: widths of uniform steps, and with them the most inputs of a request
 _WIDTHS = (1, 8, 16, 32, 64, 128)
@@ -34,12 +45,16 @@ class Speculation:
         widths: of uniform steps, ascending from 1.
         ragged: ragged steps too; None: where the machine can.
         drafting: what is drafted.
+        guesses: most of a request in a step.
+        rows: most rows of logits in a step.
         step_log: a file for what each step took.
     """
 
     widths: tuple[int, ...] = _WIDTHS
     ragged: bool | None = None
-    drafting: Drafting = "certain"
+    drafting: DraftingName = "auto"
+    guesses: int = _GUESSES
+    rows: int = _ROWS
     step_log: Path | None = None
 
     @classmethod
@@ -49,17 +64,42 @@ class Speculation:
         Raises:
             ValueError: one has no value that there is.
         """
-        widths = _widths(environment.get("FACTORSPEC_WIDTHS", ""))
         ragged = environment.get("FACTORSPEC_RAGGED", "")
-        drafting = environment.get("FACTORSPEC_DRAFTING", "certain")
-        log = environment.get("FACTORSPEC_STEP_LOG")
         if ragged not in ("", "0", "1"):
             raise ValueError(f"FACTORSPEC_RAGGED must be 0 or 1, got {ragged!r}")
-        for known in get_args(Drafting):
-            if drafting == known:
-                return cls(widths, ragged == "1" if ragged else None, known, Path(log) if log else None)
-        names = ", ".join(get_args(Drafting))
-        raise ValueError(f"FACTORSPEC_DRAFTING must be one of {names}, got {drafting!r}")
+        log = environment.get("FACTORSPEC_STEP_LOG")
+        return cls(
+            _widths(environment.get("FACTORSPEC_WIDTHS", "")),
+            ragged == "1" if ragged else None,
+            _drafting(environment.get(DRAFTING_VARIABLE, "auto")),
+            guesses=_above_0(environment, "FACTORSPEC_GUESSES", _GUESSES),
+            rows=_above_0(environment, "FACTORSPEC_ROWS", _ROWS),
+            step_log=Path(log) if log else None,
+        )
+
+    def spec(self, device: str, most: int) -> DraftingSpec:
+        """What is drafted: chains, which is what steps can run.
+
+        Args:
+            device: of the model.
+            most: inputs of a request in a step.
+        """
+        name = _BEST.get(device, "certain") if self.drafting == "auto" else self.drafting
+        return DraftingSpec(name=name, width=max(1, most - 1), breadth=1, places=self.guesses)
+
+
+def _drafting(given: str) -> DraftingName:
+    for known in DRAFTINGS:
+        if given == known:
+            return known
+    raise ValueError(f"{DRAFTING_VARIABLE} must be one of {', '.join(DRAFTINGS)}, got {given!r}")
+
+
+def _above_0(environment: Mapping[str, str], name: str, usual: int) -> int:
+    text = environment.get(name, "")
+    if text and not (text.isascii() and text.isdigit() and int(text)):
+        raise ValueError(f"{name} must be a number above 0, got {text!r}")
+    return int(text) if text else usual
 
 
 def _widths(text: str) -> tuple[int, ...]:

@@ -26,35 +26,31 @@ from typing import Any
 import torch
 
 from factorspec_server.constraint_service import DraftingSpec
-from factorspec_server.drafting import Certain, DraftingPolicy, Off
-from factorspec_server.drafting import Chain as GuessingChain
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.acceptance import Accepted, accept
-from factorspec_server.sglang.batch_chains import BatchChains, is_free, may_stop
+from factorspec_server.sglang.batch_chains import BatchChains, is_free
 from factorspec_server.sglang.chains import Chain
-from factorspec_server.sglang.drawing import draw, draws_one_by_one, for_rows, mask
+from factorspec_server.sglang.drawing import draw, for_rows, mask
 from factorspec_server.sglang.graphs import Graphs
+from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
 from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
 from factorspec_server.sglang.plan_source import LocalPlans, PlanSource
+from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
 from factorspec_server.sglang.shapes import Shape
-from factorspec_server.sglang.speculation import Drafting, Speculation
+from factorspec_server.sglang.speculation import Speculation
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_counts import StepCounts
+from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_layout import StepLayout
 from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_tensors import StepTensors
 from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
 
 Publish = Callable[[torch.Tensor], None]
-_POLICIES: dict[Drafting, Callable[[], DraftingPolicy]] = {
-    "off": Off,
-    "certain": Certain,
-    "chain": GuessingChain,
-}
 
 
 class FactorSpecWorker(compat.BaseSpecWorker):
@@ -67,9 +63,10 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._most: int = server_args.speculative_num_draft_tokens
         settings = Speculation.read(os.environ)
         self._words = num_words(self._model_runner.model_config.vocab_size)
-        self._policy = _POLICIES[settings.drafting]()
+        self._spec = spec = settings.spec(self._device, self._most)
         self._waited_s = self._mask_s = 0.0
-        parts().draft(DraftingSpec(policy=settings.drafting))
+        parts().draft(DraftingSpec(policy=spec.name, width=spec.width, patience_s=spec.patience_s))
+        self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(settings.step_log)
         #: of the steps whose results are not there yet, what is counted of each request
@@ -80,11 +77,13 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def _plans(self) -> PlanSource:
         """Asked by the first request: what keeps the records is made after the worker."""
         service = parts().service
-        return LocalPlans(self._words) if service is None else ServicePlans(service, self._words, self._most)
+        if service is None:
+            return LocalPlans(self._words, Policies.of_spec(self._spec))
+        return ServicePlans(service, self._words, self._most, has_prompts=self._spec.is_of_prompt)
 
     @cached_property
     def _chains(self) -> BatchChains:
-        return BatchChains(self._plans, self._policy, session_grammar_of, _fail)
+        return BatchChains(self._plans, session_grammar_of, _fail)
 
     @cached_property
     def _rows(self) -> MaskRows:
@@ -195,11 +194,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""
-        chains = self._chains.of(batch.reqs, self._rooms(batch))
-        if self._graphs.one_row or draws_one_by_one(batch):
-            chains = [chain.cut(chain.num_certain) for chain in chains]
-        shape = self._graphs.shapes.best([len(chain.tokens) + 1 for chain in chains])
-        chains = [chain.cut(shape.width - 1) for chain in chains]
+        chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes)
         self._running.append(
             [None if drafted is None else drafted.steps for drafted in map(_drafted, batch.reqs)]
         )
@@ -216,20 +211,6 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         ):  # counts are no reason to fail
             if steps is not None:
                 steps.settle(correct + 1)
-
-    def _rooms(self, batch: Any) -> list[int]:
-        """Of each request, the most tokens that may run behind its last one: for them there are places in the
-        cache, and all may be accepted.
-        """
-        lengths = batch.seq_lens_cpu.tolist()
-        return [self._room(*each) for each in zip(batch.reqs, lengths, strict=True)]
-
-    def _room(self, request: Any, length: int) -> int:
-        if request.grammar is None or request.finished():
-            return 0
-        in_cache: int = request.kv.kv_allocated_len - length
-        to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
-        return max(0, min(self._most, in_cache, to_write - may_stop(request)) - 1)
 
     def _forward(self, batch: Any, step: StepTensors, layout: StepLayout, shape: Shape) -> Any:
         """Run the inputs; the logits of the decisions' rows come back, and no one waits for them."""

@@ -13,6 +13,7 @@ from factorspec_server.drafting import DraftingPolicy
 from factorspec_server.sglang.acceptance import Ends, accept
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
+from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.step_layout import StepLayout
 from tests.server.engines.toy_session import ToySession
 
@@ -41,8 +42,8 @@ def drawn(seed: int, before: Sequence[int], allowed: Sequence[int]) -> int:
 
 def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, width: int | None) -> None:
     """One step of all requests; ``width``: of a uniform layout, None: ragged with some padding."""
-    plans = LocalPlans(ROW_WORDS)
-    asked = [Asked(one.session, policy, END, most) for one in requests]
+    plans = LocalPlans(ROW_WORDS, Policies(lambda session, prompt: policy))
+    asked = [Asked(one.session, (), END, most, guesses=True) for one in requests]
     chains = [chain for chain in plans.chains(asked) if isinstance(chain, Chain)]
     assert len(chains) == len(requests)
     uniform = None if width is None else StepLayout.uniform(chains, width)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from factorspec_sdk.errors import FactorspecError
-from factorspec_server.drafting import Allowed, Certain, Session
+from factorspec_server.drafting import Allowed, Session
 from factorspec_server.sglang.batch_chains import BatchChains
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain, Decision
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
@@ -60,6 +60,7 @@ class Request:
     grammar: Any = None
     sampling_params: Any = field(default_factory=sampling)
     return_logprob: bool = False
+    origin_input_ids: tuple[int, ...] = ()
     to_finish: object = None
     is_finished: bool = False
 
@@ -77,7 +78,7 @@ class Batch:
     plans: PlanSource = field(default_factory=lambda: LocalPlans(WORDS))
 
     def chains(self, requests: list[Request], room: int = 50) -> list[Chain]:
-        chains = BatchChains(self.plans, Certain(), drafted_of, self.fail)
+        chains = BatchChains(self.plans, drafted_of, self.fail)
         return chains.of(requests, [room] * len(requests))
 
     def rows(
@@ -249,6 +250,6 @@ def test_whoever_plans_is_told_whose_tokens_stand() -> None:
     batch = Batch(plans=plans)
     ended, bad = of(ONE_RECORD, is_finished=True), Request(Unwritten(ToySession(ONE_RECORD)))
     requests = [of(ONE_RECORD), Request(), ended, bad, Request("xgrammar"), of(TWO_RECORDS)]
-    BatchChains(plans, Certain(), drafted_of, batch.fail).tokens_stand(requests)
+    BatchChains(plans, drafted_of, batch.fail).tokens_stand(requests)
     assert plans.sessions == [requests[0].grammar.session, requests[5].grammar.session]
     assert batch.failed == [(bad, "a budget ended")]

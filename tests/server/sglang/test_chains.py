@@ -93,7 +93,7 @@ def test_a_session_that_cannot_go_on_fails_alone() -> None:
             return Plan((), (), (), (Choice(-1, Allowed.of(())),), False, ())
 
     sessions = [ToySession(((3, 4),)), Broken(((3, 4),)), ToySession(((3, 4),), (3, 4))]
-    asked = [Asked(one, Certain(), END, 9) for one in sessions]
+    asked = [Asked(one, (), END, 9) for one in sessions]
     first, failed, complete = LocalPlans(4).chains(asked)
     assert first == Chain((3, 4), (), END)
     assert isinstance(failed, Failed)
@@ -102,7 +102,7 @@ def test_a_session_that_cannot_go_on_fails_alone() -> None:
 
 
 def test_looking_ahead_changes_nothing_and_ends_in_time() -> None:
-    asked = [Asked(ToySession(random_alternatives(seed)), Certain(), END, 50) for seed in range(8)]
+    asked = [Asked(ToySession(random_alternatives(seed)), (), END, 50) for seed in range(8)]
     plans, calls = LocalPlans(4), iter(range(100))
     before = plans.chains(asked)
     plans.look_ahead(lambda: next(calls) >= 5)
@@ -114,7 +114,7 @@ def test_looking_ahead_changes_nothing_and_ends_in_time() -> None:
 
 def test_after_a_long_look_none_is_taken_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    asked = [Asked(ToySession(((3, 4), (3, 5))), Certain(), END, 50)]
+    asked = [Asked(ToySession(((3, 4), (3, 5))), (), END, 50)]
     plans, looked = LocalPlans(4), 0
 
     def is_over() -> bool:

@@ -70,7 +70,7 @@ def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(buil
     graphs = Graphs(model_runner(), None, Speculation((1, 8, 32, 64)), 32)
     graphs.capture()
     assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32"]
-    assert graphs.one_row
+    assert graphs.shapes.many is None
     shapes = graphs.shapes
     assert (shapes.widths, shapes.tiers, shapes.most_inputs) == ((1, 8, 32), (16, 64, 512), 256)
     assert shapes.most == 32
@@ -112,7 +112,6 @@ def test_without_graphs_only_shapes_run_that_attention_is_right_for(
     graphs = Graphs(runner, None, Speculation(), 64)
     graphs.capture()
     assert not built
-    assert not graphs.one_row
     assert graphs.shapes.best([9, 1]) == best
 
 
@@ -121,7 +120,6 @@ def test_on_a_cpu_nothing_is_captured_and_any_size_runs(built: list[str]) -> Non
     graphs = Graphs(runner, None, Speculation(), 64)
     graphs.capture()
     assert not built
-    assert not graphs.one_row
     assert graphs.shapes.best([3, 50, 1]) == Shape(50, 54)
     with graphs.in_place(Shape(50, 54), None):
         assert runner.decode_cuda_graph_runner == "own"

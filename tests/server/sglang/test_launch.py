@@ -225,7 +225,6 @@ def test_the_command_says_what_is_served_and_that_it_ended(
         ({"model": "nothing"}, "no model 'nothing'"),
         ({"model": "/nowhere/at-all"}, "no model '/nowhere/at-all'"),
         ({"device": None}, "no CUDA device is here.*--device cpu"),
-        ({"drafting": "tree"}, "--drafting is auto or off"),
         ({"host": "0.0.0.0"}, "set FACTORSPEC_API_KEY"),
     ],
 )

@@ -58,7 +58,12 @@ def test_sglang_decides_on_gpus_what_nobody_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("drafting", "passed_on", "algorithm"),
-    [("auto", (), "FACTORSPEC"), ("off", (), None), ("auto", ("--speculative-algorithm", "NGRAM"), "NGRAM")],
+    [
+        ("auto", (), "FACTORSPEC"),
+        ("tree", (), "FACTORSPEC"),
+        ("off", (), None),
+        ("auto", ("--speculative-algorithm", "NGRAM"), "NGRAM"),
+    ],
 )
 def test_the_worker_drafts_unless_told_otherwise(
     monkeypatch: pytest.MonkeyPatch, drafting: Any, passed_on: tuple[str, ...], algorithm: str | None
@@ -66,6 +71,13 @@ def test_the_worker_drafts_unless_told_otherwise(
     monkeypatch.setattr(launch_flags, "has_worker", lambda: True)
     found = pairs(sglang_flags(options(drafting=drafting, passed_on=passed_on)))
     assert found.get("--speculative-algorithm") == algorithm
+
+
+def test_what_is_drafted_goes_to_the_worker() -> None:
+    assert sglang_environment(options(drafting="text"), {})["FACTORSPEC_DRAFTING"] == "text"
+    assert "FACTORSPEC_DRAFTING" not in sglang_environment(options(drafting="auto"), {})
+    with pytest.raises(DeclarationError, match=r"--speculative-algorithm.*leave one of them out"):
+        sglang_flags(options(drafting="tree", passed_on=("--speculative-algorithm", "NGRAM")))
 
 
 @pytest.mark.parametrize(

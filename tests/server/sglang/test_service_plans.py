@@ -12,7 +12,7 @@ import pytest
 
 from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.constraint_service import ConstraintService, Wanted
-from factorspec_server.drafting import Certain, Plan
+from factorspec_server.drafting import Plan
 from factorspec_server.drafting.seam import Allowed, Choice
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.early import prefill_processed, verify_resolved
@@ -55,7 +55,7 @@ def plans_of(service: Service) -> ServicePlans:
 
 
 def asked(*written: tuple[int, ...], most: int = 50) -> list[Asked]:
-    return [Asked(ToySession(RECORDS, each), Certain(), END, most) for each in written]
+    return [Asked(ToySession(RECORDS, each), (8, 9), END, most) for each in written]
 
 
 @pytest.mark.parametrize("most", [0, 1, 50])
@@ -94,6 +94,28 @@ def test_whose_tokens_stand_is_asked_for_at_once() -> None:
     assert service.asked == [[Wanted(cast(Any, session), MOST)]]
     assert plans.waited_s == 0.25
     plans.look_ahead(lambda: False)
+
+
+class Told(ToySession):
+    """Notes the prompts that it is told."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self) -> None:
+        super().__init__(RECORDS)
+        self.prompts: list[tuple[int, ...]] = []
+
+    def set_prompt(self, token_ids: tuple[int, ...]) -> None:
+        self.prompts.append(token_ids)
+
+
+@pytest.mark.parametrize("has_prompts", [True, False])
+def test_a_record_is_told_its_prompt_once(has_prompts: bool) -> None:
+    service, told = cast(ConstraintService, Service()), Told()
+    plans = ServicePlans(service, WORDS, MOST, has_prompts=has_prompts)
+    for _ in range(3):
+        plans.chains([Asked(told, [8, 9], END, 5)])
+    assert told.prompts == [(8, 9)] * has_prompts
 
 
 class Late(Allowed):

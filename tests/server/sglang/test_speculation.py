@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 import torch
 
+from factorspec_server.drafting import DraftingSpec, PolicyName
 from factorspec_server.sglang.acceptance import Ends
 from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draws_one_by_one, for_rows, mask
@@ -22,6 +24,8 @@ def test_settings_are_read_from_the_environment() -> None:
     given = {"FACTORSPEC_WIDTHS": "1,4,9", "FACTORSPEC_RAGGED": "0", "FACTORSPEC_DRAFTING": "chain"}
     assert Speculation.read(given) == Speculation((1, 4, 9), False, "chain")
     assert Speculation.read({"FACTORSPEC_RAGGED": "1"}).ragged is True
+    rows = Speculation.read({"FACTORSPEC_GUESSES": "3", "FACTORSPEC_ROWS": "64"})
+    assert (rows.guesses, rows.rows) == (3, 64)
     assert Speculation.read({"FACTORSPEC_STEP_LOG": "/x"}).step_log == Path("/x")
 
 
@@ -32,12 +36,22 @@ def test_settings_are_read_from_the_environment() -> None:
         ("FACTORSPEC_WIDTHS", "1,x"),
         ("FACTORSPEC_WIDTHS", "1,8,4"),
         ("FACTORSPEC_RAGGED", "yes"),
-        ("FACTORSPEC_DRAFTING", "tree"),
+        ("FACTORSPEC_DRAFTING", "wide"),
+        ("FACTORSPEC_GUESSES", "0"),
+        ("FACTORSPEC_ROWS", "many"),
     ],
 )
 def test_a_setting_with_a_wrong_value_is_named(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must .*{value}"):
         Speculation.read({name: value})
+
+
+def test_chains_are_drafted_as_wide_as_steps_are() -> None:
+    for name in get_args(PolicyName):
+        spec = Speculation.read({"FACTORSPEC_DRAFTING": name}).spec("cuda", 128)
+        assert (spec.name, spec.width, spec.breadth, spec.places) == (name, 127, 1, 7)
+    assert Speculation().spec("cuda", 128).name == "certain"
+    assert Speculation(guesses=2).spec("cpu", 64) == DraftingSpec(name="tree", width=63, breadth=1, places=2)
 
 
 def server_args(**changes: object) -> SimpleNamespace:

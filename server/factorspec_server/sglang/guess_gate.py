@@ -1,0 +1,83 @@
+"""Whether the plans of a step guess: where that takes longer than it saves, they rest for a while.
+
+Guesses are worked out before the device can go on, so their time belongs to the step. With as many requests
+as there are now (to a power of two), over the steps of late::
+
+    with guesses      tokens / (seconds of the step + planning)
+    without           tokens / (seconds of the step)
+
+Tokens are those that are expected to stand. Where the second is more, no guesses are made for some steps, and
+then tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from factorspec_server.sglang.shapes import Candidate
+
+#: steps that are looked at before guesses rest, and for how many they do
+_LEAST, _REST_STEPS = 4, 64
+_FADE = 0.9
+
+
+@dataclass(slots=True)
+class _Load:
+    """Sums over steps, old ones fading: tokens and seconds with guesses, and without."""
+
+    with_guesses: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    without: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    seen: int = 0
+    rest: int = 0
+
+    def add(self, step: Candidate, without: Candidate, took_s: float) -> None:
+        """A step with guesses, and the best without."""
+        for sums, tokens, seconds in (
+            (self.with_guesses, step.tokens, step.seconds + took_s),
+            (self.without, without.tokens, without.seconds),
+        ):
+            sums[:] = sums[0] * _FADE + tokens, sums[1] * _FADE + seconds
+        self.seen += 1
+
+    @property
+    def pays(self) -> bool:
+        """Guesses bring more tokens a second."""
+        (tokens, seconds), (fewer, less) = self.with_guesses, self.without
+        return tokens * less >= fewer * seconds
+
+
+class GuessGate:
+    """Decides step by step.
+
+    Args:
+        guesses: False: never.
+    """
+
+    def __init__(self, *, guesses: bool) -> None:
+        self._guesses = guesses
+        self._loads: dict[int, _Load] = {}
+
+    def is_open(self, num_requests: int) -> bool:
+        """True if the plans of the next step, of so many requests, guess."""
+        if not self._guesses:
+            return False
+        load = self._load(num_requests)
+        load.rest = max(0, load.rest - 1)
+        return not load.rest
+
+    def learn(self, num_requests: int, step: Candidate, without: Candidate, took_s: float) -> None:
+        """A step was planned with guesses.
+
+        Args:
+            num_requests: of the step.
+            step: what it is expected to bring.
+            without: what the best one without guesses would have brought.
+            took_s: seconds that its plans took.
+        """
+        load = self._load(num_requests)
+        load.add(step, without, took_s)
+        if load.seen >= _LEAST and not load.pays:
+            load.seen, load.rest = _LEAST - 1, _REST_STEPS  # one step more tells whether it is still so
+
+    def _load(self, num_requests: int) -> _Load:
+        return self._loads.setdefault(num_requests.bit_length(), _Load())

@@ -1,0 +1,57 @@
+"""What the requests of a step run, and in which shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from factorspec_server.sglang.batch_chains import BatchChains, may_stop
+from factorspec_server.sglang.chains import Chain
+from factorspec_server.sglang.drawing import draws_one_by_one
+from factorspec_server.sglang.guess_choice import choose
+from factorspec_server.sglang.guess_gate import GuessGate
+from factorspec_server.sglang.shapes import Shape, Shapes
+
+
+class StepDrafts:
+    """Drafts the steps of one scheduler.
+
+    Args:
+        gate: tells when to guess.
+        most: most inputs of a request in a step.
+        clock: seconds.
+    """
+
+    def __init__(self, gate: GuessGate, most: int, clock: Callable[[], float] = perf_counter) -> None:
+        self._gate = gate
+        self._most = most
+        self._clock = clock
+
+    def of(self, chains: BatchChains, batch: Any, shapes: Shapes) -> tuple[list[Chain], Shape]:
+        """The chain of each request, as long as it runs, and the shape of the step."""
+        rooms, count = self._rooms(batch), len(batch.reqs)
+        guesses = self._gate.is_open(count) and shapes.many is not None and not draws_one_by_one(batch)
+        began_s = self._clock()
+        found: Sequence[Chain] = chains.of(batch.reqs, rooms, guesses=guesses)
+        took_s = self._clock() - began_s
+        if not guesses:
+            found = [chain.cut(chain.num_certain) for chain in found]
+        chosen = choose(shapes, found)
+        if guesses:
+            self._gate.learn(count, chosen.step, chosen.without, took_s)
+        return [chain.cut(most) for chain, most in zip(found, chosen.cuts, strict=True)], chosen.shape
+
+    def _rooms(self, batch: Any) -> list[int]:
+        """Of each request, the most tokens that may run behind its last one: for them there are places in the
+        cache, and all may be accepted.
+        """
+        lengths = batch.seq_lens_cpu.tolist()
+        return [self._room(*each) for each in zip(batch.reqs, lengths, strict=True)]
+
+    def _room(self, request: Any, length: int) -> int:
+        if request.grammar is None or request.finished():
+            return 0
+        in_cache: int = request.kv.kv_allocated_len - length
+        to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
+        return max(0, min(self._most, in_cache, to_write - may_stop(request)) - 1)
