@@ -2,7 +2,8 @@
 
 ::
 
-    python -m tests.sglang [--where-possible] [--within SECONDS] [--environment FOLDER] [tests …]
+    python -m tests.sglang [--where-possible] [--within SECONDS] [--sglang VERSION] [--environment FOLDER]
+                           [tests …]
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factorspec_server.engines.smollm2 import smollm2_dir
+from factorspec_server.sglang.compat import REFERENCE
 from tests.conformance.openai_package.target import PREFIX
-from tests.sglang.environment import ROOT, NotHere, made, wheel_folder
+from tests.sglang.environment import ROOT, NotHere, made, sources_folder, wheel_folder
 
 URL_VARIABLE = "FACTORSPEC_SGLANG_URL"
+SOURCES_VARIABLE = "FACTORSPEC_SGLANG_SOURCES"
 _MARK = "FACTORSPEC_TEST_RUN"
 _READY_S = 600.0
 _GONE_S = 60.0
@@ -46,9 +49,10 @@ def main() -> int:
     parser.add_argument("--where-possible", action="store_true", help="a machine that cannot is no error")
     parser.add_argument("--within", type=float, default=3600.0, metavar="SECONDS", help="all may take")
     parser.add_argument("--environment", type=Path, help="an environment that has SGLang and what we need")
+    parser.add_argument("--sglang", default=REFERENCE, metavar="VERSION", help="another release of SGLang")
     options, rest = parser.parse_known_args()
     try:
-        python = made(options.environment, _install_s(options.within))
+        python = made(options.environment, _install_s(options.within), options.sglang)
     except NotHere as error:
         print(f"skipped: the tests of SGLang: {error}")
         return 0 if options.where_possible else 1
@@ -70,6 +74,7 @@ def _run(python: Path, folder: Path, rest: list[str]) -> int:
         environment = {
             **os.environ,
             URL_VARIABLE: server.url,
+            SOURCES_VARIABLE: str(sources_folder(python)),
             f"{PREFIX}URL": server.url,
             f"{PREFIX}CAPABILITIES": _CAPABILITIES,
         }

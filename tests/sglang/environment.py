@@ -14,7 +14,7 @@ import venv
 from pathlib import Path
 
 from factorspec_server.engines.cache_dir import cache_dir
-from factorspec_server.sglang.compat import TESTED
+from factorspec_server.sglang.compat import REFERENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,12 +28,13 @@ class NotHere(Exception):
     """SGLang cannot run on this machine; the message says why, in one line."""
 
 
-def made(folder: Path | None = None, install_s: float = 1500.0) -> Path:
+def made(folder: Path | None = None, install_s: float = 1500.0, release: str = REFERENCE) -> Path:
     """The interpreter of the environment, made now if it is not there.
 
     Args:
         folder: an environment that has SGLang already; None: the one in the cache.
         install_s: how long installing may take.
+        release: of SGLang, where it is made.
 
     Raises:
         NotHere: it cannot be made here.
@@ -41,15 +42,14 @@ def made(folder: Path | None = None, install_s: float = 1500.0) -> Path:
     _check_machine()
     if folder is not None:
         return _python(folder)
-    folder = (
-        cache_dir() / "environments" / f"sglang-{TESTED[-1]}-py{sys.version_info[0]}{sys.version_info[1]}"
-    )
+    python = f"py{sys.version_info[0]}{sys.version_info[1]}"
+    folder = cache_dir() / "environments" / f"sglang-{release}-{python}"
     stamp = folder / "complete"
     if not stamp.exists():
         shutil.rmtree(folder, ignore_errors=True)
         _check_room(folder)
-        print(f"installing sglang {TESTED[-1]} into {folder} (9 GB) …", flush=True)
-        _install(folder, install_s)
+        print(f"installing sglang {release} into {folder} (9 GB) …", flush=True)
+        _install(folder, install_s, release)
         stamp.touch()
     return _python(folder)
 
@@ -73,6 +73,13 @@ def wheel_folder(parent: Path) -> Path:
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     return target
+
+
+def sources_folder(python: Path) -> Path:
+    """Where an environment has its packages."""
+    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    return Path(done.stdout.strip())
 
 
 def _check_machine() -> None:
@@ -99,25 +106,24 @@ def _cached_memory() -> int:
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Cached:"))
 
 
-def _install(folder: Path, install_s: float) -> None:
+def _install(folder: Path, install_s: float, release: str) -> None:
     try:
         venv.create(folder, with_pip=True)
         command = [str(_python(folder)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        wanted = [f"sglang=={TESTED[-1]}", *_BESIDE]
+        wanted = [f"sglang=={release}", *_BESIDE]
         done = subprocess.run(
             [*command, *wanted], capture_output=True, text=True, timeout=max(1.0, install_s)
         )
     except subprocess.TimeoutExpired as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise NotHere(f"sglang {TESTED[-1]} was not installed within {install_s:.0f} s") from error
+        raise NotHere(f"sglang {release} was not installed within {install_s:.0f} s") from error
     except OSError as error:
         raise NotHere(f"no environment can be made: {error}") from error
     if done.returncode:
         reason = done.stderr.strip().rpartition("\n")[2]
         shutil.rmtree(folder, ignore_errors=True)
-        raise NotHere(
-            f"sglang {TESTED[-1]} cannot be installed: {reason or f'pip ended with {done.returncode}'}"
-        )
+        reason = reason or f"pip ended with {done.returncode}"
+        raise NotHere(f"sglang {release} cannot be installed: {reason}")
 
 
 def _python(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
 from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.settings import DraftingName
-from factorspec_server.sglang.compat import check_version
+from factorspec_server.sglang.compat import check_installed, check_version
 from factorspec_server.sglang.launch import FlagError, Launch, Started, cuda_devices, launched
 from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes, sglang_environment
 from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
@@ -61,13 +61,14 @@ def serve_sglang(options: ServeSglangOptions, tell: Callable[[str], None]) -> No
             take its flags.
         FactorspecError: SGLang is missing, or cannot serve the model here.
     """
-    version = check_version()
+    check_installed()
+    device = _device(options.device)
+    version = check_version(device, tell)
     check_access(options.host, options.api_key, insecure=options.insecure)
     with closing(listening(options.host, options.port)) as listener:
         port = cast(int, listener.getsockname()[1])
-    launch_options = _launch_options(options, port)
+    launch_options = _launch_options(options, device, port)
     settings = _service_settings(launch_options)
-    device = launch_options.device
     tell(f"FactorSpec {distribution_version()}: SGLang {version} loads {options.model} on {device} …")
     with _ended_by_signals(), launched(launch_options, tell) as launch:
         _serve(launch, launch_options, tell, settings)
@@ -87,8 +88,7 @@ def _serve(
         raise CommandError(f"SGLang ended with {code}; what it said last stands above", ENGINE)
 
 
-def _launch_options(options: ServeSglangOptions, port: int) -> LaunchOptions:
-    device = _device(options.device)
+def _launch_options(options: ServeSglangOptions, device: Literal["cpu", "cuda"], port: int) -> LaunchOptions:
     model, name = _model(options.model)
     _check_memory(model, device)
     return LaunchOptions(

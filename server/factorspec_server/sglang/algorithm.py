@@ -108,7 +108,7 @@ def capture_none(original: Any, *, model_runner: Any) -> Any:
     The model's own would be wrong besides: its attention is made for the widest step, they for one input.
     """
     if model_runner.device == "cuda" and isinstance(model_runner.spec_algorithm, Algorithm):
-        return compat.DecodeGraphCapture(runner=None, graph_mem_usage=0)
+        return compat.no_decode_graphs()
     return original(model_runner=model_runner)
 
 
@@ -120,9 +120,9 @@ def want_rows(metadata: Any, _: type[Any], forward_batch: Any) -> Any:
     return metadata
 
 
-def _more_positions(extra: int, server_args: Any) -> int:
+def _more_positions(extra: int, *arguments: Any) -> int:
     """SGLang reserves places for two steps ahead; next to the context's end these must stand somewhere."""
-    return max(extra, 4 + 2 * (server_args.max_speculative_num_draft_tokens or 0))
+    return max(extra, 4 + 2 * compat.most_draft_tokens(*arguments))
 
 
 def _worker(server_args: Any) -> Any:

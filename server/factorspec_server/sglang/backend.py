@@ -35,19 +35,17 @@ _logger = logging.getLogger(__name__)
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
     relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
-    metrics = _metrics() if server_args.enable_metrics and compat.is_first_rank() else None
+    metrics = _metrics() if compat.setting(server_args, "enable_metrics") and compat.is_first_rank() else None
     reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
-    any_whitespace = not server_args.constrained_json_disable_any_whitespace
+    any_whitespace = not compat.setting(server_args, "constrained_json_disable_any_whitespace")
     backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations, reports)
     backend.metrics = metrics
-    if not server_args.reasoning_parser:
+    thinks_as = compat.setting(server_args, "reasoning_parser")
+    if not thinks_as:
         return backend
-    parser = compat.ReasoningParser(
-        model_type=server_args.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer
-    )
-    return ThinkingBackend(
-        backend, parser, tokenizer, enable_strict_thinking=server_args.enable_strict_thinking
-    )
+    parser = compat.ReasoningParser(model_type=thinks_as, stream_reasoning=False, tokenizer=tokenizer)
+    is_strict = compat.setting(server_args, "enable_strict_thinking")
+    return ThinkingBackend(backend, parser, tokenizer, enable_strict_thinking=is_strict)
 
 
 def _metrics() -> RecordMetrics:
@@ -61,8 +59,8 @@ def _metrics() -> RecordMetrics:
 
 def _opening(server_args: Any, tokenizer: Any, vocab_size: int, end_ids: Iterable[int]) -> OpensRecords:
     """Who opens records: the constraint service's workers where there are to be any, else this process."""
-    settings = ServiceSettings.read(os.environ, str(server_args.device))
-    if keeps_records(settings, server_args.tp_size):
+    settings = ServiceSettings.read(os.environ, str(compat.setting(server_args, "device")))
+    if keeps_records(settings, compat.setting(server_args, "tp_size")):
         try:
             options = service_options(server_args, settings)
             served = ServiceRelations(tokenizer, vocab_size, end_ids, options)

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from factorspec_server.sglang import compat
+
 _PER_REQUEST = ("temperatures", "top_ps", "top_ks", "min_ps", "sampling_seed", "logit_bias")
 _PENALTIES = ("acc_additive_penalties", "acc_scaling_penalties")
 
@@ -36,9 +38,9 @@ def mask(info: Any, logits: torch.Tensor, rows: torch.Tensor | None, apply_rows:
         rows: (rows, words) int32 on the logits' device; None: nothing is masked.
         apply_rows: applies them.
     """
-    info.vocab_mask, info.apply_mask_func = rows, apply_rows
+    compat.set_mask(info, rows, apply_rows)
     info.apply_logits_bias(logits)
-    info.vocab_mask = None
+    compat.set_mask(info, None, apply_rows)
 
 
 def draw(sampler: Any, output: Any, info: Any, positions: torch.Tensor) -> torch.Tensor:

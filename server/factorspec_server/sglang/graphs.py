@@ -94,8 +94,7 @@ class Graphs:
 
 
 def _wants_graphs(server_args: Any) -> bool:
-    config = server_args.cuda_graph_config
-    return config is not None and config.decode.backend != compat.Backend.DISABLED
+    return compat.graph_sizes(server_args) is not None
 
 
 def _eager(most: int, *, ragged: bool) -> Shapes:

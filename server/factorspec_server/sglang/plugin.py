@@ -7,6 +7,7 @@ not import anyway, and a server that does not name the grammar backend never mee
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 from factorspec_sdk.errors import EngineError
@@ -16,12 +17,12 @@ _logger = logging.getLogger(__name__)
 
 
 def register() -> None:
-    """Register what SGLang lacks. Does nothing a second time, or beside a release not known here.
+    """Register what SGLang lacks. Does nothing a second time, or beside a release that cannot be used.
 
     Errors are logged: SGLang goes on without a plugin that fails.
     """
     try:
-        compat.check_version()
+        compat.check_version("cpu" if os.environ.get("SGLANG_USE_CPU_ENGINE") == "1" else "cuda")
     except EngineError as error:
         _logger.error("factorspec is not available: %s", error)
         return
@@ -41,9 +42,9 @@ def _make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_i
 def _arguments_checked(result: object, server_args: Any) -> None:
     """Let answers over HTTP say what was enforced."""
     app = compat.http_app()
-    if app is None or server_args.grammar_backend != compat.BACKEND_NAME:
+    if app is None or compat.setting(server_args, "grammar_backend") != compat.BACKEND_NAME:
         return
-    if server_args.tokenizer_worker_num > 1:
+    if compat.setting(server_args, "tokenizer_worker_num") > 1:
         _logger.warning("with --tokenizer-worker-num above 1 answers do not say which spec was enforced")
         return
     from factorspec_server.sglang.answers import attach

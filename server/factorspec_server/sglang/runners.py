@@ -170,12 +170,13 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
     """Settings that hold while graphs of a width are made, and are put back afterwards."""
     server_args, own = model_runner.server_args, model_runner.spec_algorithm
     names = ("speculative_num_draft_tokens", "speculative_num_steps")
-    before = {name: getattr(server_args, name) for name in names}
+    before = {name: compat.setting(server_args, name) for name in names}
+    graph_sizes = compat.graph_sizes(server_args)
     workspace, shared = model_runner.init_new_workspace, model_runner.graph_shared_output
-    sizes = server_args.cuda_graph_config.decode.bs
+    sizes = graph_sizes.bs
     if not ragged and width > 1:
-        server_args.cuda_graph_config.decode.bs = sizes_for(width, sizes)
-    server_args.override("factorspec", **dict(zip(names, (width, max(1, width - 1)), strict=True)))
+        graph_sizes.bs = sizes_for(width, sizes)
+    compat.override(server_args, dict(zip(names, (width, max(1, width - 1)), strict=True)))
     model_runner.graph_shared_output = _NoSharedLogits(model_runner.device)
     algorithm.width, algorithm.ragged = width, ragged
     if width == 1 and not ragged:
@@ -189,8 +190,8 @@ def _building(model_runner: Any, algorithm: Any, width: int, ragged: bool) -> It
         model_runner.spec_algorithm = own
         model_runner.graph_shared_output = shared
         model_runner.init_new_workspace = workspace
-        server_args.cuda_graph_config.decode.bs = sizes
-        server_args.override("factorspec", **before)
+        graph_sizes.bs = sizes
+        compat.override(server_args, before)
 
 
 def sizes_for(width: int, sizes: Sequence[int]) -> list[int]:

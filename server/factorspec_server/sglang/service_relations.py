@@ -7,6 +7,7 @@ from typing import Any
 
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
+from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import Envelope
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Opened
@@ -53,10 +54,10 @@ class ServiceRelations:
 
 def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:
     """Sizes of the service of one scheduler."""
-    most: int = server_args.speculative_num_draft_tokens or 1
+    most: int = compat.setting(server_args, "speculative_num_draft_tokens") or 1
     return ServiceOptions(
         workers=settings.workers,
-        records=max(_LEAST_PLACES, _PLACES * (server_args.max_running_requests or 0)),
+        records=max(_LEAST_PLACES, _PLACES * (compat.setting(server_args, "max_running_requests") or 0)),
         most_tokens=max(64, most),
         deadline_s=settings.deadline_s,
     )

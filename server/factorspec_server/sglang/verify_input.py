@@ -43,6 +43,13 @@ class ChainInput(compat.NgramVerifyInput):
         self.select_index = select_index
         self.capture_hidden_mode = compat.CaptureHiddenMode.NULL
 
+    @classmethod
+    def between(cls, new_seq_lens: torch.Tensor, last_tokens: torch.Tensor) -> ChainInput:
+        """What is kept between two steps; newer releases relay accepted tokens: the last is enough."""
+        info = cls(width=1, new_seq_lens=new_seq_lens, last_tokens=last_tokens)
+        info.accept_tokens, info.accept_lens = last_tokens, torch.ones_like(last_tokens, dtype=torch.int32)
+        return info
+
     def filter_batch(
         self,
         new_indices: torch.Tensor,

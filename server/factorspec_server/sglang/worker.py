@@ -56,11 +56,12 @@ Publish = Callable[[torch.Tensor], None]
 class FactorSpecWorker(compat.BaseSpecWorker):
     """One for each scheduler; used by its thread alone."""
 
-    def __init__(self, server_args: Any, gpu_id: int, ps: Any, nccl_port: int, target_worker: Any) -> None:
+    def __init__(self, *, server_args: Any, target_worker: Any, **_: Any) -> None:
+        super().__init__()
         self._target_worker = target_worker
         self._model_runner = target_worker.model_runner
         self._device = self._model_runner.device
-        self._most: int = server_args.speculative_num_draft_tokens
+        self._most: int = compat.setting(server_args, "speculative_num_draft_tokens")
         settings = Speculation.read(os.environ)
         self._words = num_words(self._model_runner.model_config.vocab_size)
         self._spec = spec = settings.spec(self._device, self._most)
@@ -235,9 +236,8 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def _run(self, batch: Any, shape: Shape, rows: torch.Tensor | None, num_rows: int) -> Any:
         with self._graphs.in_place(shape, rows):
             result = self._target_worker.forward_batch_generation(batch, is_verify=True)
-        # SGLang's other stream would go on once a decode has read its inputs; there last tokens are filtered,
-        # which are known at the end
-        self._model_runner.war_fastpath_read_done_event = None
+        # there last tokens are filtered, which are known at the end
+        compat.wait_for_the_end(self._model_runner)
         output = result.logits_output
         output.next_token_logits = output.next_token_logits[:num_rows]  # graphs fill batches up
         return result
@@ -261,7 +261,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         if kept is not None:
             output.next_token_logits = kept
             every = torch.arange(layout.num_requests, device=self._device)
-            compat.compute_spec_v2_logprobs(batch, output, accepted.last, every[:, None], 0)
+            compat.add_logprobs(batch, output, accepted.last, every[:, None])
         return accepted
 
     def _result(self, result: Any, accepted: Accepted, new_seq_lens: torch.Tensor) -> Any:
@@ -272,7 +272,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             can_run_cuda_graph=result.can_run_cuda_graph,
             accept_lens=accepted.lengths.to(torch.int32),
             new_seq_lens=new_seq_lens,
-            next_draft_input=ChainInput(width=stride, new_seq_lens=new_seq_lens, last_tokens=accepted.last),
+            next_draft_input=ChainInput.between(new_seq_lens, accepted.last),
             speculative_num_draft_tokens=stride,
         )
 

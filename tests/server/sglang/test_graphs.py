@@ -62,7 +62,7 @@ def model_runner(*, ragged: bool = True, device: str = "cuda", no_graphs: bool =
         attn_backend=attention,
         decode_cuda_graph_runner="own",
         device=device,
-        server_args=SimpleNamespace(cuda_graph_config=config),
+        server_args=SimpleNamespace(cuda_graph_config=config, override=None),
     )
 
 

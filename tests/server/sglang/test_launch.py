@@ -191,7 +191,8 @@ def test_a_server_that_never_answers_has_a_deadline(stand_in: Path, monkeypatch:
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> list[str]:
-    monkeypatch.setattr(serve_sglang, "check_version", lambda: "0.5.16")
+    monkeypatch.setattr(serve_sglang, "check_installed", lambda: "0.5.16")
+    monkeypatch.setattr(serve_sglang, "check_version", lambda device, tell: "0.5.16")
     known: dict[str, Any] = {
         "model": "m", "host": "127.0.0.1", "port": 0, "api_key": None, "insecure": False, "dtype": None,
         "device": "cpu", "max_batch": None, "drafting": "auto", "passed_on": (),

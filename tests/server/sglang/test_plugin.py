@@ -12,16 +12,45 @@ from factorspec_sdk.errors import EngineError, MissingExtra
 from factorspec_server.sglang import compat, plugin
 
 
-def test_a_release_that_nobody_tried_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compat, "version", lambda name: "0.6.1")
-    with pytest.raises(EngineError, match=r"tested is 0\.5\.16.*'0\.6\.1'.*pip install sglang==0\.5\.16"):
-        compat.check_version()
+@pytest.mark.parametrize("release", ["0.6.1", "0.5.15.post1", "0.5.24rc1", "1.0"])
+def test_a_release_of_another_series_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, release: str
+) -> None:
+    monkeypatch.setattr(compat, "version", lambda name: release)
+    told = rf"tested are 0\.5\.16 \(cpu, cuda\).*'{release}'.*pip install sglang==0\.5\.16"
+    with pytest.raises(EngineError, match=told):
+        compat.check_version("cpu")
+
+
+def test_a_newer_release_that_lacks_a_place_is_refused_by_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compat, "installed_version", lambda: "0.5.99")
+    lacking = [("sglang.srt.x:Y.z", "Y has no z"), ("sglang.srt.w:v", "there is no module sglang.srt.w")]
+    monkeypatch.setattr(compat, "missing_places", lambda device, names: lacking)
+    with pytest.raises(EngineError) as caught:
+        compat.check_version("cpu")
+    assert [(one.place, one.message) for one in caught.value.problems] == lacking
+    assert "SGLang 0.5.99 is not one of those tested" in str(caught.value)
+
+
+def test_a_newer_release_that_has_all_places_starts_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compat, "installed_version", lambda: "0.5.99.post2")
+    monkeypatch.setattr(compat, "missing_places", lambda device, names: [])
+    told: list[str] = []
+    assert compat.check_version("cuda", told.append) == "0.5.99.post2"
+    assert len(told) == 1
+    assert told[0].startswith("SGLang 0.5.99.post2 was not tested on cuda; tested are 0.5.16 (cpu, cuda)")
+
+
+def test_of_a_release_that_was_tested_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compat, "installed_version", lambda: compat.REFERENCE)
+    monkeypatch.delattr(compat, "missing_places")
+    assert compat.check_version("cuda") == compat.REFERENCE
 
 
 def test_a_missing_sglang_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compat, "installed_version", lambda: None)
     with pytest.raises(MissingExtra, match=r"pip install sglang==0\.5\.16"):
-        compat.check_version()
+        compat.check_version("cpu")
 
 
 def test_registering_beside_another_release_does_nothing(
