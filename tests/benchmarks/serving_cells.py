@@ -4,68 +4,109 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import mean, median
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-from tests.benchmarks.serving_client import Answer, Client, body
+from tests.benchmarks.serving_client import Answer, Client, Request, body, fixed
 from tests.benchmarks.serving_records import Record
 from tests.benchmarks.serving_servers import EngineKind
+from tests.benchmarks.serving_solver import Solvers
 
 #: requests of a closed loop for each place, and at least
 _LOOPS, _LEAST = 2, 6
 _READING = 32
+#: workloads of long texts that no server would meet twice: the server forgets them before each wave, and
+#: others of their kind, so many, are written first; they have no closed loop, which would bring them again
+FRESH = {"trip-open": "trip-open-short"}
+_BEFORE = 32
 
 
 @dataclass(frozen=True)
 class Cell:
-    """See above."""
+    """See above.
+
+    Attributes:
+        workload: its name.
+        in_flight: requests at a time.
+        records: of the workload.
+        kind: the engine.
+        before: records that are written before each wave by a server that has forgotten all.
+        solvers: of an engine that needs them.
+    """
 
     workload: str
     in_flight: int
     records: Sequence[Record]
     kind: EngineKind
+    before: Sequence[Record] = ()
+    solvers: Solvers | None = None
 
-    def requests(self, first: int, count: int) -> list[tuple[dict[str, Any], str]]:
-        """Some records' requests, each with the text that it is to get."""
-        picked = [self.records[(first + at) % len(self.records)] for at in range(count)]
-        kind = self.kind
-        return [
-            (body(each, relations=kind.relations, constrained=kind.constrained), each.text) for each in picked
-        ]
+    @property
+    def is_fresh(self) -> bool:
+        """The server has to forget."""
+        return self.workload in FRESH
 
-    def documents(self, first: int, count: int) -> set[str]:
-        """The documents of these records."""
-        return {self.records[(first + at) % len(self.records)].document for at in range(count)} - {""}
+    @property
+    def num_loop(self) -> int:
+        """Requests of the closed loop."""
+        return 0 if self.is_fresh else max(_LEAST, _LOOPS * self.in_flight)
+
+    def picked(self, first: int, count: int) -> list[Record]:
+        """Some records."""
+        return [self.records[(first + at) % len(self.records)] for at in range(count)]
+
+    def requests(self, records: Sequence[Record]) -> list[Request]:
+        """Their requests."""
+        return [request(each, self.kind, self.solvers) for each in records]
 
 
 class Row(NamedTuple):
-    """One repeat: a wave and a closed loop."""
+    """One repeat: a wave and a closed loop.
+
+    ``cpu_s``: processor seconds of server and solvers. ``wall_s``: what both took.
+    """
 
     wave: list[Answer]
     loop: list[Answer]
-    loop_s: float
     cpu_s: float
+    wall_s: float
     num_new_specs: int
 
 
-async def warm_up(client: Client, records: Sequence[Record], most: int, kind: EngineKind) -> None:
+def request(record: Record, kind: EngineKind, solvers: Solvers | None = None) -> Request:
+    """A record's request to an engine."""
+    if kind.solved and record.document:
+        assert solvers is not None
+        return Request(fixed(record), record.text, partial(solvers.solve, record))
+    made = body(record, relations=kind.relations, constrained=kind.constrained)
+    return Request(made, record.text)
+
+
+async def read_prompts(client: Client, records: Sequence[Record]) -> None:
+    """Have the prompts in the cache."""
+    short = []
+    for each in records:
+        made = body(each, relations=False, constrained=False)
+        made["sampling_params"]["max_new_tokens"] = 1
+        short.append(Request(made))
+    await client.loop(short, _READING)
+
+
+async def warm_up(client: Client, cell: Cell) -> None:
     """Read all prompts, so that later requests find them in the cache; run some answers for what is compiled.
 
-    No document is seen that the cells bring, but for the first.
+    No document is seen that the cells bring, but for the first. ``cell``: with the most in flight.
     """
-    short = [{**body(each, relations=False, constrained=False), "stream": True} for each in records]
-    for request in short:
-        request["sampling_params"] = {**request["sampling_params"], "max_new_tokens": 1}
-    await client.loop([(request, "") for request in short], _READING)
-    sizes = [size for size in (1, 2, 4, 8, 16, 32, 64, 128) if size <= most]
+    await read_prompts(client, cell.records)
+    sizes = [size for size in (1, 2, 4, 8, 16, 32, 64, 128) if size <= cell.in_flight]
     for size in sizes:
         requests = []
-        for each in records[:size]:
-            request = body(each, relations=False, constrained=False)
-            request["sampling_params"]["max_new_tokens"] = 4
-            requests.append((request, ""))
+        for each in cell.records[:size]:
+            made = body(each, relations=False, constrained=False)
+            made["sampling_params"]["max_new_tokens"] = 4
+            requests.append(Request(made))
         await client.wave(requests)
-    await client.send(body(records[0], relations=kind.relations, constrained=kind.constrained))
+    await client.send(request(cell.records[0], cell.kind, cell.solvers))
 
 
 async def run_cell(
@@ -81,86 +122,22 @@ async def run_cell(
         cpu_s: processor seconds of the server so far.
     """
     count = cell.in_flight
-    documents = cell.documents(repeat * count, count)
+    first = cell.picked(repeat * count, count)
+    if cell.is_fresh:
+        await client.flush()
+        await read_prompts(client, first)
+        await client.loop(cell.requests(cell.before[:_BEFORE]), _READING)
+    documents = {each.document for each in first} - {""}
     num_new, before = len(documents - seen), cpu_s()
-    wave = await client.wave(cell.requests(repeat * count, count))
-    seen |= documents
-    loop = await client.loop(cell.requests(repeat * count, max(_LEAST, _LOOPS * count)), count)
-    seen |= cell.documents(repeat * count, max(_LEAST, _LOOPS * count))
-    ended = [answer.last_s for answer in loop if not answer.error]
-    loop_s = max(ended, default=0.0) - min(answer.sent_s for answer in loop)
-    return Row(wave, loop, loop_s, cpu_s() - before, num_new)
+    wave = await client.wave(cell.requests(first))
+    again = cell.picked(repeat * count, cell.num_loop)
+    loop = await client.loop(cell.requests(again), count)
+    spent = cpu_s() - before
+    seen |= documents | ({each.document for each in again} - {""})
+    return Row(wave, loop, spent, span_s(wave) + span_s(loop), num_new)
 
 
-def medians(rows: Sequence[Row]) -> dict[str, Any]:
-    """What is told of a cell: medians over repeats; with specs that the server knew, where there are such."""
-    known = [row for row in rows if not row.num_new_specs] or rows
-    each = [_figures(row) for row in known]
-    found: dict[str, Any] = {name: _rounded(median(one[name] for one in each)) for name in each[0]}
-    answers = [answer for row in rows for answer in (*row.wave, *row.loop)]
-    errors = [answer.error for answer in answers if answer.error]
-    first = [_figures(row)["decode_ms"] for row in rows if row.num_new_specs]
-    return {
-        **found,
-        "repeats": [_rounded(_figures(row)["decode_ms"]) for row in rows],
-        "new_specs_decode_ms": _rounded(median(first)) if first else None,
-        "gold": f"{sum(answer.is_gold for answer in answers)}/{len(answers)}",
-        "errors": len(errors),
-        "error": errors[0] if errors else "",
-    }
-
-
-def _figures(row: Row) -> dict[str, float]:
-    """Of one repeat.
-
-    ``decode_ms``: from a record's first token to its last, in a wave; other prompts may be read meanwhile.
-    ``after_read_ms``: the same from the moment when the whole wave is read. ``loop_decode_ms``: in the loop.
-    """
-    wave = [answer for answer in row.wave if not answer.error]
-    both = wave + [answer for answer in row.loop if not answer.error]
-    if not wave:
-        return dict.fromkeys(_NAMES, 0.0)
-    read_s = max(answer.first_s for answer in wave)
-    gaps = sorted(gap for answer in both for gap in answer.gaps_s)
-    whole = sorted(answer.last_s - answer.sent_s for answer in both)
-    tokens, steps = sum(answer.tokens for answer in both), sum(answer.steps for answer in both)
-    drawn = tokens - len(both)
-    values = (
-        1e3 * mean(answer.last_s - answer.first_s for answer in wave),
-        1e3 * mean(max(0.0, answer.last_s - read_s) for answer in wave),
-        1e3 * mean(answer.last_s - answer.first_s for answer in both[len(wave) :] or wave),
-        sum(not answer.error for answer in row.loop) / row.loop_s if row.loop_s > 0 else 0.0,
-        drawn / steps if steps else 1.0,
-        tokens / len(both),
-        1e3 * _at(gaps, 0.5),
-        1e3 * _at(gaps, 0.99),
-        1e3 * median(answer.first_s - answer.sent_s for answer in both),
-        1e3 * _at(whole, 0.5),
-        1e3 * _at(whole, 0.99),
-        1e3 * row.cpu_s / tokens,
-    )
-    return dict(zip(_NAMES, values, strict=True))
-
-
-_NAMES = (
-    "decode_ms",
-    "after_read_ms",
-    "loop_decode_ms",
-    "records_s",
-    "tokens_step",
-    "tokens_record",
-    "itl_p50_ms",
-    "itl_p99_ms",
-    "ttft_p50_ms",
-    "e2e_p50_ms",
-    "e2e_p99_ms",
-    "cpu_s_1k",
-)
-
-
-def _at(values: Sequence[float], share: float) -> float:
-    return values[min(len(values) - 1, int(share * len(values)))] if values else 0.0
-
-
-def _rounded(value: float) -> float:
-    return round(value, 2 if value < 100 else 1)
+def span_s(answers: Sequence[Answer]) -> float:
+    """From the first that was sent to the last that came; 0 where none came."""
+    ended = [answer.last_s for answer in answers if not answer.error]
+    return max(ended) - min(answer.sent_s for answer in answers) if ended else 0.0

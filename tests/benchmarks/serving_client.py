@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.benchmarks.serving_records import Record
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 _TIMEOUT_S = 120.0
+_TRIES = 50
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Answer:
         tokens: of the answer.
         steps: verify steps, 0 where the engine counts none.
         is_gold: the answer is the gold one.
+        solved_s: how long a solver had it before it was sent on, waiting included; from ``sent_s`` on.
         error: why there is none.
     """
 
@@ -38,6 +40,19 @@ class Answer:
     steps: int = 0
     is_gold: bool = False
     error: str = ""
+    solved_s: float = 0.0
+
+
+#: what a request does before it is sent on: a solver's work
+Before = Callable[[], Awaitable[None]]
+
+
+class Request(NamedTuple):
+    """What is sent, the text that is to come, and what is done before."""
+
+    body: dict[str, Any]
+    text: str = ""
+    before: Before | None = None
 
 
 def body(record: Record, *, relations: bool, constrained: bool = True) -> dict[str, Any]:
@@ -52,6 +67,14 @@ def body(record: Record, *, relations: bool, constrained: bool = True) -> dict[s
     else:
         sampling["ignore_eos"] = True
     return {"input_ids": record.prompt, "sampling_params": sampling, "stream": True}
+
+
+def fixed(record: Record) -> dict[str, Any]:
+    """The request of a record that is known: a grammar with its text alone."""
+    made = body(record, relations=False, constrained=False)
+    del made["sampling_params"]["ignore_eos"]
+    made["sampling_params"]["ebnf"] = f"root ::= {json.dumps(record.text)}"
+    return made
 
 
 class Client:
@@ -75,33 +98,46 @@ class Client:
         assert self._http is not None
         await self._http.close()
 
-    async def send(self, request: dict[str, Any], text: str = "") -> Answer:
+    async def flush(self) -> None:
+        """Have the server forget prompts and what it drafts from. Nothing may run."""
+        assert self._http is not None
+        for _ in range(_TRIES):
+            async with self._http.post(f"{self._url}/flush_cache") as response:
+                if response.status == 200:
+                    return
+            await asyncio.sleep(0.1)
+        raise RuntimeError("the server does not flush its cache")
+
+    async def send(self, request: Request) -> Answer:
         """Send a request and read its answer; errors stand in it."""
         import aiohttp
 
         assert self._http is not None
         answer = Answer(perf_counter())
         try:
-            async with self._http.post(f"{self._url}/generate", json=request) as response:
+            if request.before is not None:
+                await request.before()
+                answer.solved_s = perf_counter() - answer.sent_s
+            async with self._http.post(f"{self._url}/generate", json=request.body) as response:
                 if response.status != 200:
                     answer.error = (await response.text())[:300]
                     return answer
-                await _read(response, answer, text)
+                await _read(response, answer, request.text)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             answer.error = repr(error)[:300]
         return answer
 
-    async def wave(self, requests: Sequence[tuple[dict[str, Any], str]]) -> list[Answer]:
+    async def wave(self, requests: Sequence[Request]) -> list[Answer]:
         """All at once."""
-        return list(await asyncio.gather(*(self.send(*request) for request in requests)))
+        return list(await asyncio.gather(*map(self.send, requests)))
 
-    async def loop(self, requests: Sequence[tuple[dict[str, Any], str]], in_flight: int) -> list[Answer]:
+    async def loop(self, requests: Sequence[Request], in_flight: int) -> list[Answer]:
         """So many at a time, the next as soon as one has ended."""
         gate = asyncio.Semaphore(in_flight)
 
-        async def one(request: tuple[dict[str, Any], str]) -> Answer:
+        async def one(request: Request) -> Answer:
             async with gate:
-                return await self.send(*request)
+                return await self.send(request)
 
         return list(await asyncio.gather(*map(one, requests)))
 

@@ -5,16 +5,23 @@ the token that stands at a row's position is raised above all others, before mas
 does its whole work, and what it writes is known. Rows behind wrong drafts are raised too and never looked at.
 
 Weights may then be random (``--load-format dummy``): times are those of real ones, text is the gold text.
+
+Where ``FACTORSPEC_BENCHMARK_STEPS`` names a file, each forward pass writes a line to it: when it was prepared
+and when it was launched (seconds of ``perf_counter``), its mode and its number of requests.
 """
 
 from __future__ import annotations
 
+import os
+from time import perf_counter
 from typing import Any
 
 import torch
 
+from tests.benchmarks.serving_steps import STEPS_VARIABLE
+
 #: most tokens of an answer; a logit that no other reaches
-_MOST, _HIGH = 1024, 1e4
+_MOST, _HIGH = 2048, 1e4
 _NO_GOLD = -1
 
 
@@ -79,18 +86,44 @@ def _rows(forward_batch: Any, num_rows: int) -> tuple[torch.Tensor, torch.Tensor
     return places.repeat_interleave(len(rows) // len(places)), info.positions[rows]
 
 
+class PassLog:
+    """Writes the lines of forward passes.
+
+    Args:
+        path: the file; None: nothing is written.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._file = None if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._begin_s = 0.0
+
+    def begin(self) -> None:
+        """A pass is prepared."""
+        if self._file is not None:
+            self._begin_s = perf_counter()
+
+    def end(self, forward_batch: Any) -> None:
+        """It is launched. Passes that were never prepared, as those of captures, count not."""
+        if self._file is not None and self._begin_s:
+            mode, requests = forward_batch.forward_mode.name, forward_batch.batch_size
+            os.write(self._file, f"{self._begin_s:.6f} {perf_counter():.6f} {mode} {requests}\n".encode())
+            self._begin_s = 0.0
+
+
 def register() -> None:
     """Entry point of the group ``sglang.srt.plugins``."""
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
-    answers = Answers()
+    answers, passes = Answers(), PassLog(os.environ.get(STEPS_VARIABLE))
 
     def noted(*arguments: Any, **options: Any) -> None:
+        passes.begin()
         batch = options.get("batch") or arguments[1]
         if batch is not None:
             answers.note(batch)
 
     def forced(output: Any, _: Any, forward_batch: Any, *__: Any, **___: Any) -> Any:
+        passes.end(forward_batch)
         answers.force(forward_batch, getattr(output.logits_output, "next_token_logits", None))
         return output
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 
 from pydantic import BaseModel, ConfigDict
+
+#: requests without a schema; all kinds at once
+CHAT, MIXED = "chat", "mixed"
 
 
 class Record(BaseModel):
@@ -34,9 +39,10 @@ Workloads = Mapping[str, Sequence[Record]]
 
 
 def read_workloads(path: Path) -> Workloads:
-    """What ``write_workloads`` wrote."""
+    """What ``write_workloads`` wrote, and ``MIXED``, made of all of them."""
     raw = json.loads(gzip.decompress(path.read_bytes()))
-    return {name: [Record.model_validate(each) for each in records] for name, records in raw.items()}
+    found = {name: [Record.model_validate(each) for each in records] for name, records in raw.items()}
+    return {**found, MIXED: mixed(found)}
 
 
 def write_workloads(path: Path, workloads: Workloads) -> None:
@@ -44,3 +50,15 @@ def write_workloads(path: Path, workloads: Workloads) -> None:
     raw = {name: [record.model_dump() for record in records] for name, records in workloads.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(json.dumps(raw, ensure_ascii=False).encode(), mtime=0))
+
+
+def mixed(workloads: Workloads) -> list[Record]:
+    """As many records as the largest workload has, the same share of each kind, in a random order."""
+    kinds = [records for records in workloads.values() if records]
+    if not kinds:
+        return []
+    count = max(map(len, kinds))
+    turns = cycle(cycle(records) for records in kinds)
+    found = [next(turn) for turn in islice(turns, count)]
+    Random(0).shuffle(found)
+    return found

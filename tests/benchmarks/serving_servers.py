@@ -40,31 +40,50 @@ CPU_FLAGS = (
 
 @dataclass(frozen=True)
 class EngineKind:
-    """A way to serve.
+    """A way to serve. Those with equal flags and variables can share a server.
 
     Attributes:
         flags: of the server.
         relations: requests bring their relations, else their schema alone.
         constrained: requests bring a schema at all.
+        solved: a solver finds each record first; its text alone is allowed then.
         environment: variables of the server.
     """
 
     flags: str
     relations: bool = False
     constrained: bool = True
+    solved: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    def shares_server(self, other: EngineKind) -> bool:
+        """True if one server can do for both."""
+        return self.flags == other.flags and self.environment == other.environment
+
+
+def _factorspec(drafting: str, workers: int, **more: str) -> EngineKind:
+    environment = {"FACTORSPEC_DRAFTING": drafting, "FACTORSPEC_WORKERS": str(workers), **more}
+    return EngineKind(_FACTORSPEC, relations=True, environment=environment)
 
 
 _FACTORSPEC = "--grammar-backend factorspec --speculative-algorithm FACTORSPEC"
-_NGRAM = "--grammar-backend xgrammar --speculative-algorithm NGRAM"
+_XGRAMMAR = "--grammar-backend xgrammar"
+_NGRAM = f"{_XGRAMMAR} --speculative-algorithm NGRAM"
+#: processes of the constraint service
+_WORKERS = 8
 ENGINES = {
-    "plain": EngineKind("", constrained=False),
-    "xgrammar": EngineKind("--grammar-backend xgrammar"),
+    "plain": EngineKind(_XGRAMMAR, constrained=False),
+    "xgrammar": EngineKind(_XGRAMMAR),
+    "solver": EngineKind(_XGRAMMAR, solved=True),
     "ngram": EngineKind(_NGRAM),
     "ngram-chain": EngineKind(f"{_NGRAM} --speculative-ngram-max-bfs-breadth 1"),
     "ngram-24": EngineKind(f"{_NGRAM} --speculative-num-draft-tokens 24"),
-    "factorspec": EngineKind(_FACTORSPEC, relations=True),
-    "factorspec-uniform": EngineKind(_FACTORSPEC, relations=True, environment={"FACTORSPEC_RAGGED": "0"}),
+    "factorspec": _factorspec("auto", _WORKERS),
+    "factorspec-inline": _factorspec("auto", 0),
+    "factorspec-certain": _factorspec("certain", _WORKERS),
+    "factorspec-certain-inline": _factorspec("certain", 0),
+    "factorspec-tree": _factorspec("tree", _WORKERS),
+    "factorspec-uniform": _factorspec("auto", _WORKERS, FACTORSPEC_RAGGED="0"),
     "factorspec-off": EngineKind("--grammar-backend factorspec", relations=True),
 }
 
@@ -116,7 +135,7 @@ class Server:
                 fields = stat.read_text().rsplit(")", 1)[1].split()
             except (OSError, IndexError):
                 continue
-            if int(fields[2]) == self._process.pid:
+            if int(fields[3]) == self._process.pid:  # its session: groups of its own may be in it
                 total += int(fields[11]) + int(fields[12])
         return total / _CLOCK_HZ
 
