@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from factorspec_server.drafting import CostModel
-from factorspec_server.sglang import compat
+from factorspec_server.sglang import compat, many_rows
 from factorspec_server.sglang.shapes import ManyRows, Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
@@ -24,13 +24,17 @@ class Graphs:
         algorithm: the registered one.
         settings: of the worker.
         most: most inputs of a request in a step.
+        guesses: steps may have guesses.
     """
 
-    def __init__(self, model_runner: Any, algorithm: Any, settings: Speculation, most: int) -> None:
+    def __init__(
+        self, model_runner: Any, algorithm: Any, settings: Speculation, most: int, *, guesses: bool = False
+    ) -> None:
         self._model_runner = model_runner
         self._algorithm = algorithm
         self._settings = settings
         self._most = most
+        self._guesses = guesses
         self._uniform: dict[int, Any] = {}
         self._ragged: Any = None
         self.shapes = _eager(most, ragged=settings.ragged is not False)
@@ -55,14 +59,21 @@ class Graphs:
 
         mr, algorithm = self._model_runner, self._algorithm
         widths = [width for width in self._settings.widths if width <= self._most]
-        self._uniform = {width: runners.build(mr, algorithm, width) for width in reversed(widths)}
+        has_ragged = self._settings.ragged is not False and self._has_ragged
+        logits = many_rows.logits_of(mr, self._settings.rows) if self._guesses else None
+        wide: dict[str, Any] = {"many": logits}
+        most = runners.MANY_UNIFORM if has_ragged else runners.MOST_INPUTS
+        self._uniform = {
+            width: runners.build(mr, algorithm, width, many_inputs=most, **wide) for width in reversed(widths)
+        }
         # a decode's graph runs with what its attention has prepared for the batch: not by itself; and up to
         # some inputs a step costs what one of a single input does
         chains = [built.graphs for width, built in self._uniform.items() if width > 1]
         tiers: tuple[int, ...] = ()
         cost = None
-        if self._settings.ragged is not False and self._has_ragged:
-            self._ragged = runners.build(mr, algorithm, self._most, ragged=True)
+        if has_ragged:
+            most = runners.MANY_RAGGED
+            self._ragged = runners.build(mr, algorithm, self._most, ragged=True, many_inputs=most, **wide)
             tiers = tuple(self._ragged.graphs.capture_num_tokens)
             cost = runners.costs([self._ragged.graphs])
         self.shapes = Shapes(
@@ -73,19 +84,35 @@ class Graphs:
             tiers=tiers,
             ragged=cost,
             ragged_width=self._most,
+            many=None if logits is None or not chains else self._many(chains, logits),
         )
         _log(self.shapes)
 
+    def _many(self, chains: Sequence[Any], logits: Any) -> ManyRows | None:
+        """What there is of steps with many rows; ``chains``: graphs of one width beyond 1."""
+        from factorspec_server.sglang import runners
+
+        sizes = {width: built.graphs.many_sizes for width, built in self._uniform.items()}
+        ragged = None if self._ragged is None else self._ragged.graphs
+        return ManyRows(
+            most=len(logits),
+            uniform=runners.costs([graphs for graphs in chains if graphs.many_sizes], many=True),
+            requests={width: found[-1] for width, found in sizes.items() if found},
+            tiers=() if ragged is None else tuple(ragged.many_sizes),
+            ragged=None if ragged is None else runners.costs([ragged], many=True),
+            row_s=many_rows.row_s(logits),
+        )
+
     @contextmanager
-    def in_place(self, shape: Shape, rows: Any) -> Iterator[None]:
-        """Have the model run that shape, with logits at these rows."""
+    def in_place(self, shape: Shape, rows: Any, *, many: bool = False) -> Iterator[None]:
+        """Have the model run that shape, with logits at these rows; ``many``: more than requests."""
         built = self._ragged if shape.is_ragged else self._uniform.get(shape.width)
         if built is None:
             yield
             return
         mr = self._model_runner
         before = mr.attn_backend, mr.decode_cuda_graph_runner
-        built.graphs.point_at(rows)
+        built.graphs.point_at(rows, many=many)
         built.put_in_place(mr)
         try:
             yield
@@ -100,20 +127,13 @@ def _wants_graphs(server_args: Any) -> bool:
 def _eager(most: int, *, ragged: bool) -> Shapes:
     """Any shape up to ``most`` inputs of a request; nothing is known of costs, so all that is wanted runs."""
     cost = CostModel(((1, 1.0), (_MOST_EAGER, 1.0)))
-    many = ManyRows(
-        most=_MOST_EAGER, uniform=cost, uniform_inputs=_MOST_EAGER, ragged=cost if ragged else None
-    )
     if not ragged:
         widths = tuple(width for width in (1, 2, 4, 8, 16, 32, 64, 128) if width <= most)
+        many = ManyRows(most=_MOST_EAGER, uniform=cost, requests=dict.fromkeys(widths, _MOST_EAGER))
         return Shapes(widths=widths, uniform=cost, many=many)
-    return Shapes(
-        widths=(1,),
-        uniform=cost,
-        tiers=tuple(range(1, _MOST_EAGER + 1)),
-        ragged=cost,
-        ragged_width=most,
-        many=many,
-    )
+    tiers = tuple(range(1, _MOST_EAGER + 1))
+    many = ManyRows(most=_MOST_EAGER, uniform=cost, requests={}, tiers=tiers, ragged=cost)
+    return Shapes(widths=(1,), uniform=cost, tiers=tiers, ragged=cost, ragged_width=most, many=many)
 
 
 def _log(shapes: Shapes) -> None:
@@ -122,3 +142,10 @@ def _log(shapes: Shapes) -> None:
     if shapes.ragged is not None:
         points = ", ".join(f"{tokens}: {1e3 * seconds:.1f}" for tokens, seconds in shapes.ragged.points[::4])
         logger.info("FactorSpec: ragged up to %d inputs, milliseconds: %s", shapes.tiers[-1], points)
+    if shapes.many is not None:
+        many = shapes.many
+        points = ", ".join(
+            f"{tokens}: {1e3 * seconds:.1f}" for tokens, seconds in (many.ragged or many.uniform).points[::4]
+        )
+        row_us = 1e6 * many.row_s
+        logger.info("FactorSpec: up to %d rows, %.1f us each; milliseconds: %s", many.most, row_us, points)

@@ -116,8 +116,8 @@ def _uniform(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
     count = next_size(parts.num_chains, shapes.batches)
     longest = int((parts.starts + parts.sizes).max())
     for width in shapes.widths[1:]:
-        if count * width > many.uniform_inputs:
-            return
+        if parts.num_chains > many.requests.get(width, 0):
+            continue
         fitting = np.clip(width - 1 - parts.starts, 0, parts.sizes)
         for threshold in reversed(THRESHOLDS):
             kept = np.where(parts.chances >= threshold, fitting, 0)
@@ -134,15 +134,15 @@ def _uniform(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
 
 def _ragged(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
     """Of each threshold what is as likely; nothing where that is more than the largest step holds."""
-    if not shapes.tiers or many.ragged is None:
+    if not many.tiers or many.ragged is None:
         return
     fitting = np.clip(shapes.ragged_width - 1 - parts.starts, 0, parts.sizes)
     for threshold in THRESHOLDS:
         kept = np.where(parts.chances >= threshold, fitting, 0)
         inputs, rows = parts.num_chains + int(kept.sum()), parts.rows(kept)
-        if inputs > shapes.tiers[-1] or rows > many.most:
+        if inputs > many.tiers[-1] or rows > many.most:
             return
-        tier = next_size(inputs, shapes.tiers)
+        tier = next_size(inputs, many.tiers)
         if tier <= parts.num_chains * shapes.ragged_width:
             width = max(parts.cuts(kept)) + 1
             seconds = shapes.host_s + many.ragged.step_s(tier) + many.row_s * (rows - parts.num_chains)

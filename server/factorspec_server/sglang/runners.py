@@ -8,7 +8,9 @@ worker puts them in place for the step at hand::
     ragged              graphs by number of inputs (tiers)
 
 The graphs of one width beyond 1, and the ragged ones, compute logits at one row of each request only: which,
-stands in a buffer that the graph reads (``row_index``).
+stands in a buffer that the graph reads (``row_index``). Guesses need more rows. Where there are guesses, most
+of these graphs exist a second time, with as many rows as they have inputs, up to some number; a step takes
+those only if it has more rows than requests. The logits of all of them stand in one buffer.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -40,44 +43,104 @@ MOST_INPUTS = 4096
 #: numbers of requests that wide graphs are captured for
 _COARSE = frozenset((1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512))
 _TIMED = 3
+#: graphs with many rows have at most so many inputs: of one width where there are ragged steps, and in all
+MANY_UNIFORM, MANY_RAGGED = 512, 4096
+_MANY = "many rows"
+#: a measure of larger steps is taken once
+_LARGE = 1024
 
 
 class ChainRunner(compat.DecodeCudaGraphRunner):
-    """Graphs for chains of one width; see ``Built`` for how one is made."""
+    """Graphs for chains of one width; see ``Built`` for how one is made.
+
+    Attributes:
+        many: logits of steps with many rows, (rows, vocabulary) float32; None: there are none such.
+        many_inputs: most inputs of one.
+        has_many: such a step is captured, or run next.
+    """
+
+    many: torch.Tensor | None = None
+    many_inputs = 0
+    has_many = False
 
     def get_spec_info(self, num_tokens: int) -> ChainInput | None:
         """What the model sees while it is captured."""
         if self.capture_forward_mode.is_decode():
             return None
-        width, slots = self.captured_req_width, self._slots(num_tokens)
+        width = self.captured_req_width
         info = ChainInput(width=width, new_seq_lens=self.buffers.seq_lens)
         if width > 1 or self.ragged_verify_mode:
             if not hasattr(self, "row_index"):
-                self.row_index = torch.zeros(self.max_bs, dtype=torch.int64, device=self.device)
-            info.select_index = self.row_index[:slots]
+                most = self.max_bs if self.many is None else max(self.max_bs, len(self.many))
+                self.row_index = torch.zeros(most, dtype=torch.int64, device=self.device)
+            info.select_index = self.row_index[: self._rows(num_tokens)]
         if self.ragged_verify_mode:
             info.ragged_verify_layout = self._capture_ragged_verify_layout(num_tokens)
         return info
 
-    def point_at(self, rows: torch.Tensor) -> None:
-        """Say whose logits are wanted in the next step; rows of an earlier, larger batch are forgotten."""
+    def point_at(self, rows: torch.Tensor, *, many: bool = False) -> None:
+        """Say whose logits are wanted in the next step; rows of an earlier, larger batch are forgotten.
+
+        Args:
+            rows: index into its inputs.
+            many: they are more than there are requests.
+        """
+        self.has_many = many
         if hasattr(self, "row_index"):
             self.row_index.zero_()
             self.row_index[: len(rows)] = rows
+
+    def capture_prepare(self, *args: Any, **kwargs: Any) -> Any:
+        """The batch that is captured; logits of many rows go to their buffer."""
+        prepared = super().capture_prepare(*args, **kwargs)
+        if self.has_many and self.many is not None:
+            batch = prepared[0]
+            batch.next_token_logits_buffer = self.many[: len(batch.spec_info.select_index)]
+        return prepared
+
+    def _capture_one_stream(self, stream_idx: int | None = None) -> None:
+        super()._capture_one_stream(stream_idx)
+        self._capture_many(self.many_sizes, stream_idx)
+
+    def _capture_many(self, sizes: Sequence[int], stream_idx: int | None) -> None:
+        self.has_many = True
+        for size in reversed(sizes):
+            self.capture_one_shape(size, self.model_runner.model.forward, stream_idx, _MANY)
+        self.has_many = False
+
+    @property
+    def many_sizes(self) -> list[int]:
+        """The smaller sizes, of which there are graphs with many rows."""
+        if self.many is None or (self.captured_req_width == 1 and not self.ragged_verify_mode):
+            return []
+        sizes = self.capture_num_tokens if self.ragged_verify_mode else self.capture_bs
+        return [size for size in sizes if self._inputs(size) <= self.many_inputs]
+
+    def _resolve_lora_variant(self, forward_batch: Any) -> str | None:
+        """Which of the graphs of a size is meant; those that SGLang tells apart so are refused at start."""
+        return _MANY if self.has_many else None
+
+    def _inputs(self, size: int) -> int:
+        return size if self.ragged_verify_mode else size * int(self.captured_req_width)
+
+    def _rows(self, num_tokens: int) -> int:
+        if self.has_many and self.many is not None:
+            return min(num_tokens, len(self.many))
+        return self._slots(num_tokens)
 
     def _slots(self, num_tokens: int) -> int:
         if self.ragged_verify_mode:
             return int(self._ragged_capture_slots(num_tokens))
         return num_tokens // int(self.captured_req_width)
 
-    def replay_s(self) -> list[tuple[int, float]]:
+    def replay_s(self, *, many: bool = False) -> list[tuple[int, float]]:
         """Seconds of a step by its inputs, from replays of what was captured."""
         found = []
-        sizes = self.capture_num_tokens if self.ragged_verify_mode else self.capture_bs
-        for size in sizes:
-            key = self._make_graph_key(size)
-            inputs = size if self.ragged_verify_mode else size * self.captured_req_width
-            found.append((int(inputs), median(self._time_of(key) for _ in range(_TIMED))))
+        every = self.capture_num_tokens if self.ragged_verify_mode else self.capture_bs
+        for size in self.many_sizes if many else every:
+            key, inputs = self._make_graph_key(size, None, _MANY if many else None), self._inputs(size)
+            times = 1 if many and inputs > _LARGE else _TIMED
+            found.append((inputs, median(self._time_of(key) for _ in range(times))))
         return found
 
     def _time_of(self, key: Any) -> float:
@@ -107,6 +170,7 @@ class RaggedRunner(ChainRunner):
         with self._width(1):  # sizes are numbers of inputs
             for tier in reversed(self.capture_num_tokens):
                 self.capture_one_shape(tier, self.model_runner.model.forward, stream_idx, None)
+            self._capture_many(self.many_sizes, stream_idx)
 
     @contextmanager
     def _width(self, width: int) -> Iterator[None]:
@@ -141,7 +205,15 @@ class _NoSharedLogits:
         return torch.empty((0, vocab_size), dtype=torch.float, device=self._device)
 
 
-def build(model_runner: Any, algorithm: Any, width: int, *, ragged: bool = False) -> Built:
+def build(
+    model_runner: Any,
+    algorithm: Any,
+    width: int,
+    *,
+    ragged: bool = False,
+    many: torch.Tensor | None = None,
+    many_inputs: int = 0,
+) -> Built:
     """Capture graphs for chains of a width.
 
     Args:
@@ -149,9 +221,13 @@ def build(model_runner: Any, algorithm: Any, width: int, *, ragged: bool = False
         algorithm: the registered algorithm, which SGLang asks for the width.
         width: inputs of each request; of ragged steps the most that one may have.
         ragged: capture ragged steps.
+        many: where logits of many rows go; None: steps have one row of each request.
+        many_inputs: most inputs of a step with many rows.
     """
-    before = torch.cuda.mem_get_info()[0]
-    kind = RaggedRunner if ragged else ChainRunner
+    before, began_s = torch.cuda.mem_get_info()[0], perf_counter()
+    kind = type(
+        "Runner", (RaggedRunner if ragged else ChainRunner,), {"many": many, "many_inputs": many_inputs}
+    )
     with _building(model_runner, algorithm, width, ragged):
         attention = model_runner._get_attention_backend(init_new_workspace=True)  # noqa: SLF001
         graphs = kind(
@@ -161,7 +237,8 @@ def build(model_runner: Any, algorithm: Any, width: int, *, ragged: bool = False
             speculative_num_draft_tokens=width,
         )
     took = (before - torch.cuda.mem_get_info()[0]) / 2**30
-    logger.info("FactorSpec: captured %s width %d, %.1f GB", "ragged" if ragged else "uniform", width, took)
+    what, took_s = "ragged" if ragged else "uniform", perf_counter() - began_s
+    logger.info("FactorSpec: captured %s width %d, %.1f GB, %.1f s", what, width, took, took_s)
     return Built(attention, graphs)
 
 
@@ -200,6 +277,6 @@ def sizes_for(width: int, sizes: Sequence[int]) -> list[int]:
     return [size for size in fitting if size in _COARSE or size == fitting[-1]]
 
 
-def costs(runners: Sequence[Any]) -> CostModel:
-    """What steps of these graphs cost."""
-    return cost_of([point for runner in runners for point in runner.replay_s()])
+def costs(runners: Sequence[Any], *, many: bool = False) -> CostModel:
+    """What steps of these graphs cost; ``many``: those with many rows."""
+    return cost_of([point for runner in runners for point in runner.replay_s(many=many)])

@@ -14,7 +14,7 @@ a single input, so small batches run wide; beyond that each input counts, so tha
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import NamedTuple
@@ -74,14 +74,16 @@ class ManyRows:
     Attributes:
         most: rows of a step.
         uniform: seconds of a uniform step by its inputs.
-        uniform_inputs: most inputs of one.
-        ragged: seconds of a ragged step by its inputs; None: there are none.
+        requests: by width, the most requests of a uniform step; a width that is not there has none such.
+        tiers: numbers of inputs that ragged steps are filled up to, ascending; empty: there are none.
+        ragged: seconds of a ragged step by its inputs.
         row_s: seconds of a row beyond the first of each request: its mask and its draw.
     """
 
     most: int
     uniform: CostModel
-    uniform_inputs: int
+    requests: Mapping[int, int]
+    tiers: tuple[int, ...] = ()
     ragged: CostModel | None = None
     row_s: float = 0.0
 

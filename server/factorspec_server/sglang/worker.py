@@ -72,7 +72,8 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._log = StepLog(settings.step_log)
         #: of the steps whose results are not there yet, what is counted of each request
         self._running: deque[list[StepCounts | None]] = deque()
-        self._graphs = Graphs(self._model_runner, self._model_runner.spec_algorithm, settings, self._most)
+        mr, guesses = self._model_runner, spec.guesses
+        self._graphs = Graphs(mr, mr.spec_algorithm, settings, self._most, guesses=guesses)
 
     @cached_property
     def _plans(self) -> PlanSource:
@@ -234,7 +235,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         return self._run(batch, shape, step.rows, len(step.rows))
 
     def _run(self, batch: Any, shape: Shape, rows: torch.Tensor | None, num_rows: int) -> Any:
-        with self._graphs.in_place(shape, rows):
+        with self._graphs.in_place(shape, rows, many=num_rows > len(batch.reqs)):
             result = self._target_worker.forward_batch_generation(batch, is_verify=True)
         # there last tokens are filtered, which are known at the end
         compat.wait_for_the_end(self._model_runner)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from factorspec_server.drafting import CostModel
+from factorspec_server.sglang import many_rows
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.shapes import Shape
 from factorspec_server.sglang.speculation import Speculation
@@ -22,10 +23,12 @@ class Captured:
     def __init__(self, name: str) -> None:
         self.attention, self.graphs, self.name = f"attention {name}", self, name
         self.capture_bs, self.capture_num_tokens = [1, 2, 4, 8], [16, 64, 512]
+        self.many_sizes = [16, 64] if "ragged" in name else [] if name.endswith(" 1") else [1, 2, 4]
         self.rows: object = None
+        self.has_many = False
 
-    def point_at(self, rows: object) -> None:
-        self.rows = rows
+    def point_at(self, rows: object, *, many: bool) -> None:
+        self.rows, self.has_many = rows, many
 
     def put_in_place(self, model_runner: Any) -> None:
         model_runner.attn_backend, model_runner.decode_cuda_graph_runner = self.attention, self.graphs
@@ -35,18 +38,29 @@ class Captured:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
-    def build(_: Any, __: Any, width: int, *, ragged: bool = False) -> Captured:
+    def build(
+        _: Any, __: Any, width: int, *, many: object, many_inputs: int, ragged: bool = False
+    ) -> Captured:
         made.append(f"{'ragged' if ragged else 'uniform'} {width}")
-        return Captured(made[-1])
+        captured = Captured(made[-1])
+        if many is None:
+            captured.many_sizes = []
+        else:
+            assert many == [0] * 256
+            assert many_inputs == (2000 if ragged else 500)
+        return captured
 
     runners = ModuleType("runners")
 
-    def costs(found: list[Captured]) -> CostModel:
+    def costs(found: list[Captured], *, many: bool = False) -> CostModel:
         assert found
+        assert not many or all(one.many_sizes for one in found)
         assert "uniform 1" not in {one.name for one in found}  # a decode's graph does not run by itself
         return COST
 
-    vars(runners).update(build=build, costs=costs, MOST_INPUTS=256)
+    vars(runners).update(build=build, costs=costs, MOST_INPUTS=256, MANY_UNIFORM=500, MANY_RAGGED=2000)
+    monkeypatch.setattr(many_rows, "logits_of", lambda _, rows: [0] * rows)
+    monkeypatch.setattr(many_rows, "row_s", lambda _: 3e-6)
     monkeypatch.setitem(sys.modules, "factorspec_server.sglang.runners", runners)
     config = ModuleType("config")
     vars(config).update(Backend=SimpleNamespace(DISABLED="disabled"))
@@ -74,6 +88,20 @@ def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(buil
     shapes = graphs.shapes
     assert (shapes.widths, shapes.tiers, shapes.most_inputs) == ((1, 8, 32), (16, 64, 512), 256)
     assert shapes.most == 32
+
+
+def test_where_guesses_may_run_there_are_steps_with_many_rows(built: list[str]) -> None:
+    runner = model_runner()
+    graphs = Graphs(runner, None, Speculation((1, 8, 32)), 32, guesses=True)
+    graphs.capture()
+    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32"]
+    many = graphs.shapes.many
+    assert many is not None
+    assert (many.most, many.requests, many.tiers, many.row_s) == (256, {8: 4, 32: 4}, (16, 64), 3e-6)
+    with graphs.in_place(Shape(8), "rows", many=True):
+        assert runner.decode_cuda_graph_runner.has_many
+    with graphs.in_place(Shape(8), "rows"):
+        assert not runner.decode_cuda_graph_runner.has_many
 
 
 @pytest.mark.parametrize("settings", [Speculation((1, 8), ragged=False), Speculation((1, 8))])

@@ -19,7 +19,14 @@ MANY_COST = CostModel(((1, 5.6e-3), (128, 6.5e-3), (512, 13e-3), (1024, 23.7e-3)
 WIDTHS = (1, 8, 16, 32, 64, 128)
 TIERS = (16, 64, 128, 256, 512, 1024, 2048, 4096)
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
-MANY = ManyRows(most=256, uniform=MANY_COST, uniform_inputs=512, ragged=MANY_COST, row_s=4e-6)
+MANY = ManyRows(
+    most=256,
+    uniform=MANY_COST,
+    requests={width: 512 // width for width in WIDTHS[1:]},
+    tiers=TIERS[:-1],
+    ragged=MANY_COST,
+    row_s=4e-6,
+)
 ALL = Shapes(
     widths=WIDTHS, uniform=COST, batches=BATCHES, tiers=TIERS, ragged=COST, ragged_width=128, many=MANY
 )
@@ -81,17 +88,17 @@ def plain_search(shapes: Shapes, chains: list[Chain]) -> list[tuple[float, Shape
         found.append((tokens / (shapes.host_s + seconds + many.row_s * more), shape, cuts))
 
     for width in shapes.widths[1:]:
-        if count * width <= many.uniform_inputs:
+        if len(chains) * width <= 512:
             for threshold in sorted(THRESHOLDS):
                 cuts = [kept(one, threshold, width - 1) for one in chains]
                 if sum(map(rows, chains, cuts)) <= many.most:
                     add(Shape(width), cuts, many.uniform.step_s(count * width))
                     break
-    for threshold in THRESHOLDS if shapes.tiers else ():
+    for threshold in THRESHOLDS if many.tiers else ():
         cuts = [kept(one, threshold, shapes.ragged_width - 1) for one in chains]
         inputs = len(chains) + sum(cuts)
-        if inputs <= shapes.tiers[-1] and sum(map(rows, chains, cuts)) <= many.most:
-            tier = next(tier for tier in shapes.tiers if tier >= inputs)
+        if inputs <= many.tiers[-1] and sum(map(rows, chains, cuts)) <= many.most:
+            tier = next(tier for tier in many.tiers if tier >= inputs)
             if tier <= len(chains) * shapes.ragged_width:
                 assert many.ragged is not None
                 add(Shape(max(cuts) + 1, tier), cuts, many.ragged.step_s(tier))
@@ -118,7 +125,7 @@ def check(shapes: Shapes, chains: list[Chain]) -> Chosen:
 
 
 @pytest.mark.parametrize(
-    "shapes", [ALL, replace(ALL, tiers=(), ragged=None, many=replace(MANY, ragged=None))]
+    "shapes", [ALL, replace(ALL, tiers=(), ragged=None, many=replace(MANY, tiers=(), ragged=None))]
 )
 def test_the_best_step_is_the_best_of_all(shapes: Shapes) -> None:
     source = random.Random(4)

@@ -94,7 +94,7 @@ def worker_of(events: list[str], seen: list[Any]) -> Any:
         return drawn.to(torch.int32)
 
     @contextmanager
-    def in_place(shape: Any, rows: Any) -> Iterator[None]:
+    def in_place(shape: Any, rows: Any, *, many: bool) -> Iterator[None]:
         seen.append((shape, rows))
         yield
 
