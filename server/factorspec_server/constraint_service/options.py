@@ -1,4 +1,4 @@
-"""What a constraint service is made with: its sizes and deadlines, what it drafts, the model's tokens."""
+"""What a constraint service is made with: its sizes and deadlines, the model's tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from factorspec_sdk.errors import EngineError, Problem
 from factorspec_sdk.tokens.marks import MARK
-from factorspec_server.drafting import DEFAULT_WIDTH, PATIENCE_S, PolicyName
 from factorspec_server.engines.cache_dir import cache_dir
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.engines.chat_vocabulary import ANSWER
@@ -51,29 +50,6 @@ class ServiceOptions:
             value = getattr(self, name)
             if not value > 0:
                 raise ValueError(f"{name} must be above 0 seconds, got {value!r}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftingSpec:
-    """What the service drafts for every record; see ``drafting.drafting_policy``.
-
-    Attributes:
-        policy: its name.
-        width: most tokens drafted behind a certain run.
-        cost: measured sizes of a step, (tokens of all requests together, seconds), ascending; empty: all that
-            the width has room for is worth running.
-        patience_s: seconds after which no more is guessed in a plan; None: however long it takes.
-    """
-
-    policy: PolicyName = "certain"
-    width: int = DEFAULT_WIDTH
-    cost: tuple[tuple[int, float], ...] = ()
-    patience_s: float | None = PATIENCE_S
-
-    @property
-    def reads_prompts(self) -> bool:
-        """True if what is drafted depends on the prompt."""
-        return self.policy in ("branches", "text", "tree")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ from typing import Any
 
 import torch
 
-from factorspec_server.constraint_service import DraftingSpec
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.acceptance import Accepted, accept
 from factorspec_server.sglang.batch_chains import BatchChains, is_free
@@ -66,7 +65,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._words = num_words(self._model_runner.model_config.vocab_size)
         self._spec = spec = settings.spec(self._device, self._most)
         self._waited_s = self._mask_s = 0.0
-        parts().draft(DraftingSpec(policy=spec.name, width=spec.width, patience_s=spec.patience_s))
+        parts().draft(spec)
         self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(settings.step_log)

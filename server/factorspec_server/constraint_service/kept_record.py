@@ -1,0 +1,123 @@
+"""A record as its worker keeps it: the session, what it drafts, and the plan that is out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from factorspec_sdk.decoding import Guess, Plan, Position, Session
+from factorspec_sdk.errors import FactorspecError
+from factorspec_sdk.tokens import Allowed
+from factorspec_server.constraint_service.failures import failure_of
+from factorspec_server.constraint_service.plan_words import cut_plan
+from factorspec_server.drafting import DraftingPolicy, DraftingSpec
+from factorspec_server.engines.errors import SessionRefused, SessionStalled
+from factorspec_server.http.report import origins_of, session_counts
+
+
+class KeptRecord:
+    """One record. Used by the worker's main thread, once it is opened.
+
+    Attributes:
+        slot: of shared memory.
+        serial: of the record; slots are used again.
+        session: writes it.
+        rows: what the slot's mask rows hold.
+        choosing: how many values the last plan ends with a choice among; None: with none, or with text.
+    """
+
+    def __init__(
+        self, slot: int, serial: int, session: Session, prompt: Sequence[int], num_rows: int
+    ) -> None:
+        self.slot = slot
+        self.serial = serial
+        self.session = session
+        self.rows: list[Allowed | None] = [None] * num_rows
+        self.choosing: int | None = None
+        self._prompt = [*prompt]
+        self._drafting: DraftingSpec | None = None
+        self._policy: DraftingPolicy | None = None
+
+    def add_prompt(self, token_ids: Sequence[int]) -> None:
+        """The next part of the prompt."""
+        self._prompt += token_ids
+        self._drafting = None
+
+    def write(self, kept: int, tokens: Sequence[int]) -> None:
+        """Bring the session to where the engine has it: so many tokens of before, and further ones.
+
+        Raises:
+            FactorspecError: the session does not take them.
+        """
+        session = self.session
+        if session.num_tokens > kept or session.state == "refused":
+            session.rollback(max(0, session.num_tokens - kept))
+        if session.num_tokens != kept:
+            raise SessionRefused(f"the session has {session.num_tokens} tokens, the engine knows of {kept}")
+        written = session.commit(tuple(tokens))
+        if written != len(tokens):
+            raise SessionRefused(f"the session refused token {tokens[written]}, which it had allowed")
+
+    def write_all(self, tokens: Sequence[int]) -> None:
+        """Bring the session to where just these tokens are written. Raises as ``write``."""
+        have = self.session.tokens
+        same = next(
+            (at for at, (one, other) in enumerate(zip(have, tokens, strict=False)) if one != other),
+            min(len(have), len(tokens)),
+        )
+        self.write(same, tokens[same:])
+
+    def plan(self, drafting: DraftingSpec, most: int) -> Plan | FactorspecError:
+        """What to run next."""
+        self.choosing = None
+        try:
+            plan = self._policy_for(drafting).plan(self.session)
+            if not plan.tokens and not plan.complete and not all(each.allowed.count for each in plan.choices):
+                raise SessionStalled("the session is open but allows no token")
+        except Exception as error:  # noqa: BLE001 - one record's session must not end the worker
+            return failure_of(error)
+        if plan.choices and not plan.choices[-1].free:
+            self.choosing = plan.choices[-1].allowed.count
+        return cut_plan(plan, most)
+
+    def row_behind(self, tokens: Sequence[int]) -> Allowed:
+        """What is allowed behind these tokens of the record. Raises as sessions do."""
+        twin = self.session.copy()
+        kept = next(
+            (at for at, (one, other) in enumerate(zip(twin.tokens, tokens, strict=False)) if one != other),
+            min(twin.num_tokens, len(tokens)),
+        )
+        twin.rollback(twin.num_tokens - kept)
+        rest = tuple(tokens[kept:])
+        if twin.commit(rest) != len(rest):
+            raise SessionRefused("the session refused a token of its own plan")
+        return twin.allowed()
+
+    def finish(self, *, origins: bool) -> dict[str, Any]:
+        """What a report needs. O(tokens)."""
+        session = self.session
+        counted: dict[str, Any] = session_counts(session)
+        counted |= {"text": session.text, "complete": session.state == "complete"}
+        if origins:
+            counted["origins"] = origins_of(self.session, self.session.decoder.vocabulary)
+        return counted
+
+    def look_behind(self, until_s: float) -> None:
+        """Work out what is certain behind each value of the last choice; the spec's runs keep it."""
+        with suppress(Exception):  # the session says so itself when it is asked
+            self.session.plan(guesses=_every_value, until_s=until_s)
+
+    def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
+        if self._policy is None or self._drafting is not drafting:
+            self._drafting = drafting
+            self._policy = drafting.policy(self.session.decoder.vocabulary, self._prompt)
+        return self._policy
+
+
+def _every_value(position: Position) -> Sequence[Guess]:
+    """Every value at the first decision, and nothing behind."""
+    if position.free or position.chance < 1.0:
+        return ()
+    chance = 0.5 / position.allowed.count
+    return [Guess(token, chance) for token in position.allowed]

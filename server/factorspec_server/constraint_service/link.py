@@ -1,0 +1,217 @@
+"""The engine's end of one worker: its two sockets, what is asked of it, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import struct
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from factorspec_server.constraint_service.failures import WorkerLost, failure_from
+from factorspec_server.constraint_service.memory import Memory
+from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
+
+_PLANS, _ROWS = 0, 1
+_SEND_BYTES = 1 << 20
+#: longest wait for room in the socket of messages, in seconds
+_SEND_S = 10
+#: specs that a worker is known to have
+_MOST_SPECS = 512
+#: longest wait for a killed process to be gone, in seconds
+_GONE_S = 2.0
+
+Answer = tuple[Any, bytes]
+
+
+class Link:
+    """One worker, from when it is asked for until it is dead. Methods may be called from any thread, but
+    those about steps from the step thread alone.
+
+    Attributes:
+        number: of the worker's bells.
+        nursery: number of the nursery that forks it.
+        alive: nobody has seen it die.
+        ready: it has said hello.
+        records: open ones.
+        opening: those being opened.
+        step_socket, control_socket: the engine's ends.
+        asked: the last step that was asked.
+    """
+
+    def __init__(self, number: int, nursery: int, memory: Memory) -> None:
+        self.number = number
+        self.nursery = nursery
+        self.alive = True
+        self.ready = False
+        self.records: set[int] = set()
+        self.opening = 0
+        self.asked = 0
+        self._memory = memory
+        self.step_socket, step = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control_socket, control = socket.socketpair()
+        self.ends = (step, control)
+        self.step_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
+        self.control_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_S, 0))
+        memory.ring(number, _PLANS, 0)
+        memory.ring(number, _ROWS, 0)
+        self._unpacker = Unpacker()
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._ending = threading.Lock()
+        self._pending: dict[int, Future[Answer]] = {}
+        self._next = 0
+        self._pid_fd: int | None = None
+        self._specs: OrderedDict[bytes, None] = OrderedDict()
+
+    @property
+    def load(self) -> int:
+        """Records, those being opened several times."""
+        return len(self.records) + 4 * self.opening
+
+    def knows(self, spec: bytes) -> bool:
+        """True if the worker was given this document not long ago."""
+        return spec in self._specs
+
+    # messages
+
+    def call(self, kind: str, body: bytes = b"", **fields: Any) -> Future[Answer]:
+        """Send a message; the future gets the answer's value and body, or raises WorkerLost or the error."""
+        future: Future[Answer] = Future()
+        with self._lock:
+            if not self.alive:
+                raise WorkerLost
+            self._next += 1
+            number = self._next
+            self._pending[number] = future
+            if kind == "open":
+                self._specs[fields.pop("spec")] = None
+                while len(self._specs) > _MOST_SPECS:
+                    self._specs.popitem(last=False)
+        try:
+            with self._sending:
+                self.control_socket.sendall(packed({"kind": kind, "id": number, **fields}, body))
+        except OSError as error:
+            self.kill()
+            raise WorkerLost from error
+        return future
+
+    def receive(self) -> bool:
+        """Take what the worker has sent; False if it is gone. For the keeper's thread."""
+        try:
+            data = self.control_socket.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        try:
+            for header, body in self._unpacker.feed(data):
+                self._settle(header, body)
+        except BrokenMessage:
+            return False
+        return bool(data)
+
+    def _settle(self, header: dict[str, Any], body: bytes) -> None:
+        if "hello" in header:
+            with suppress(ProcessLookupError):
+                self._pid_fd = os.pidfd_open(header["hello"])
+            self.ready = True
+            return
+        with self._lock:
+            future = self._pending.pop(header["id"], None)
+        if future is None:
+            return
+        if "error" in header:
+            future.set_exception(failure_from(header["error"]))
+        else:
+            future.set_result((header.get("value"), body))
+
+    # the end
+
+    def kill(self) -> None:
+        """Kill the process and wait until it is gone: it writes to no block from then on."""
+        with self._ending:
+            fd = self._pid_fd
+            if fd is not None:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(fd, signal.SIGKILL)
+                waiting = select.poll()
+                waiting.register(fd, select.POLLIN)
+                waiting.poll(int(_GONE_S * 1000))
+        self.alive = False
+        for each in (self.step_socket, self.control_socket):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def bury(self) -> None:
+        """Fail what is asked of a dead worker. For the keeper's thread."""
+        self.kill()
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        for future in pending.values():
+            future.set_exception(WorkerLost())
+        self.control_socket.close()
+        with self._ending:
+            if self._pid_fd is not None:
+                os.close(self._pid_fd)
+                self._pid_fd = None
+
+    # steps
+
+    def send_packet(self, packet: array[int] | bytes) -> None:
+        """Send to the main thread; a worker that has no room for it is taken for dead."""
+        try:
+            self.step_socket.send(packet, socket.MSG_DONTWAIT)
+        except OSError:
+            self.kill()
+
+    def has_plans(self, step: int) -> bool:
+        """True if the plans of a step are out. Looks at bells, does not wait."""
+        return self._has(_PLANS, step)
+
+    def has_rows(self, step: int) -> bool:
+        """True if the rows of a step are out. Looks at bells, does not wait."""
+        return self._has(_ROWS, step)
+
+    def _has(self, which: int, step: int) -> bool:
+        self._hear()
+        return self._memory.rung(self.number, which) >= step
+
+    def _hear(self) -> None:
+        """Take the bells that have rung."""
+        receive = self.step_socket.recv
+        try:
+            while self.alive:
+                if not receive(64, socket.MSG_DONTWAIT):
+                    self.alive = False
+        except BlockingIOError:
+            return
+        except OSError:
+            self.alive = False
+
+
+def wait_for(links: dict[Link, int], is_out: Callable[[Link, int], bool], until: float) -> None:
+    """Wait until each worker has answered its step, or is dead, or until a moment of ``monotonic``."""
+    missing = {link: step for link, step in links.items() if not is_out(link, step) and link.alive}
+    if not missing:
+        return
+    waiting = select.poll()
+    by_fd: dict[int, Link] = {}
+    for link in missing:
+        fd = link.step_socket.fileno()
+        by_fd[fd] = link
+        waiting.register(fd, select.POLLIN)
+    while missing and (left := until - monotonic()) > 0:
+        for fd, _ in waiting.poll(max(1, int(left * 1000))):
+            link = by_fd[fd]
+            if is_out(link, links[link]) or not link.alive:
+                missing.pop(link, None)
+                waiting.unregister(fd)

@@ -1,0 +1,120 @@
+"""The memory that an engine and its constraint workers share: a file without a name, gone with its processes.
+
+::
+
+    bells   one line of 64 bytes for each worker: [step whose plans are out, step whose rows are out, …]
+    plans   one block for each record (``plan_words.py``), its first word the question that it answers
+    rows    for each record ``rows`` mask rows of ``row_words`` words (``tokens/masks.py``)
+
+All words are int32 in the machine's order. Each has one writer: the worker that serves the record, or whose
+bells they are. A block is read only once the bell of its step has rung, which comes through a socket, so what
+was written before is seen. A record's block goes to another worker only when the first one is dead or has
+said that it is done with it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factorspec_sdk.errors import EngineError, Problem
+
+_LINE_WORDS = 16
+_WORD_BYTES = 4
+#: words of a plan block beside those that grow with the plan's tokens
+_PLAN_WORDS = 2048
+_WORDS_PER_TOKEN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Sizes: workers, records, mask rows of a record, words of a row, most tokens of a plan."""
+
+    workers: int
+    records: int
+    rows: int
+    row_words: int
+    most_tokens: int
+
+    @property
+    def plan_words(self) -> int:
+        """Words of a plan block."""
+        return _PLAN_WORDS + _WORDS_PER_TOKEN * self.most_tokens
+
+    @property
+    def num_bytes(self) -> int:
+        """Of the whole; the system gives room only to what is written."""
+        per_record = self.plan_words + self.rows * self.row_words
+        return _WORD_BYTES * (self.workers * _LINE_WORDS + self.records * per_record)
+
+
+class Memory:
+    """The blocks.
+
+    Attributes:
+        layout: their sizes.
+        words: all of it up to the rows, as int32.
+        rows: (records, rows, row_words) int32.
+    """
+
+    def __init__(self, layout: Layout, fd: int) -> None:
+        """Map the file ``fd``, which stays its caller's."""
+        self.layout = layout
+        self._map = mmap.mmap(fd, layout.num_bytes)
+        self._plans_at = layout.workers * _LINE_WORDS
+        rows_at = self._plans_at + layout.records * layout.plan_words
+        self._view = memoryview(self._map)
+        self.words = self._view[: rows_at * _WORD_BYTES].cast("i")
+        shape = (layout.records, layout.rows, layout.row_words)
+        flat = np.frombuffer(self._map, dtype=np.int32, offset=rows_at * _WORD_BYTES)
+        self.rows: NDArray[np.int32] = flat.reshape(shape)
+
+    @classmethod
+    def create(cls, layout: Layout) -> tuple[Self, int]:
+        """New memory and its file.
+
+        Raises:
+            EngineError: the platform has no such files.
+        """
+        fd = nameless_file("factorspec-records")
+        os.ftruncate(fd, layout.num_bytes)
+        return cls(layout, fd), fd
+
+    def plan_at(self, slot: int) -> int:
+        """The first word of a record's plan block."""
+        return self._plans_at + slot * self.layout.plan_words
+
+    def ring(self, worker: int, which: int, step: int) -> None:
+        """Note that the plans (0) or rows (1) of a step are out."""
+        self.words[worker * _LINE_WORDS + which] = step
+
+    def rung(self, worker: int, which: int) -> int:
+        """The last step whose plans (0) or rows (1) are out."""
+        return self.words[worker * _LINE_WORDS + which]
+
+    def close(self) -> None:
+        """Give the memory back, as far as nobody holds a view of it."""
+        self.words.release()
+        self._view.release()
+        self.rows = np.zeros((0, 0, 0), np.int32)
+        self._map.close()
+
+
+def nameless_file(name: str) -> int:
+    """A file in memory that no directory lists; ``name`` stands in the process's own list of files.
+
+    Raises:
+        EngineError: the platform has none.
+    """
+    if sys.platform != "linux":
+        problem = Problem(
+            "platform", "constraint workers need Linux", sys.platform, "serve without them: workers 0"
+        )
+        raise EngineError("the constraint service cannot start", [problem])
+    return os.memfd_create(name, os.MFD_CLOEXEC)

@@ -1,0 +1,316 @@
+"""A constraint worker: a process that keeps sessions, forked from the nursery with the vocabulary's tables.
+
+Three threads share it::
+
+    main      questions of a step: tokens in, plans out, the bell, mask rows, the bell; then what was asked
+              through messages; then it looks behind choices, until the next question
+    reader    messages of the engine, in their order
+    compiler  documents, one after the other; gives way to the main thread often
+
+It ends when one of its sockets does, and is killed by the system when the nursery dies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import socket
+import sys
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from factorspec_sdk.decoding import Plan
+from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem
+from factorspec_sdk.explaining.spec_report import certificate_json
+from factorspec_sdk.tokens import Allowed, Canonical
+from factorspec_server.constraint_service.failures import failure_bytes, failure_json, failure_of
+from factorspec_server.constraint_service.kept_record import KeptRecord
+from factorspec_server.constraint_service.memory import Memory
+from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
+from factorspec_server.constraint_service.plan_words import CERTAIN, Encoded, encode, encode_error
+from factorspec_server.constraint_service.step_words import (
+    ASK,
+    DRAFT,
+    PACKET_BYTES,
+    PROMPT,
+    drafting_of,
+    is_last,
+    questions,
+)
+from factorspec_server.drafting import DraftingSpec
+from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
+from factorspec_server.settings import Budgets
+
+#: the compiler lets the main thread go on after so many seconds
+_GIVE_WAY_S = 0.0001
+_RECEIVED_BYTES = 1 << 16
+_MOST_KEPT_PLANS = 2048
+#: a choice among more values is not looked behind; nor is one for longer than this
+_MOST_VALUES, _AT_ONCE_S = 16, 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker is forked with.
+
+    Attributes:
+        number: of its bells.
+        canonical: the vocabulary's tables.
+        memory: shared with the engine.
+        step: socket of the step thread's questions (packets) and of the bells.
+        control: socket of messages.
+        budgets: what is kept of compiled specs.
+    """
+
+    number: int
+    canonical: Canonical
+    memory: Memory
+    step: socket.socket
+    control: socket.socket
+    budgets: Budgets
+
+
+class Worker:
+    """See above."""
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._number = setup.number
+        self._memory = setup.memory
+        self._step, self._control = setup.step, setup.control
+        self._vocabulary = setup.canonical.vocabulary
+        budgets = setup.budgets
+        self._compiler = Compiler(
+            setup.canonical, max_entries=budgets.cached_specs, max_bytes=budgets.cached_bytes
+        )
+        self._records: dict[int, KeptRecord] = {}
+        self._drafting = DraftingSpec(name="certain")
+        self._sending = threading.Lock()
+        self._to_compile: queue.SimpleQueue[tuple[dict[str, Any], bytes]] = queue.SimpleQueue()
+        self._told: deque[dict[str, Any]] = deque()
+        self._wake, self._woken = socket.socketpair()
+        self._room = setup.memory.layout.plan_words - 2
+        #: words of plans that sessions share, by identity; each keeps its plan alive
+        self._encoded: dict[int, tuple[Plan, Encoded]] = {}
+
+    def run(self) -> None:
+        """Serve until the engine is gone; does not return."""
+        sys.setswitchinterval(_GIVE_WAY_S)
+        for task in (self._read, self._compile):
+            threading.Thread(target=self._guarded, args=(task,), daemon=True).start()
+        self._send({"hello": os.getpid()})
+        self._guarded(self._serve)
+
+    def _guarded(self, task: Callable[[], None]) -> None:
+        """What ends a thread ends the worker: it is replaced."""
+        try:
+            task()
+        except (ConnectionError, BrokenPipeError):
+            os._exit(0)
+        except BaseException:  # noqa: BLE001
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        os._exit(0)
+
+    # main thread
+
+    def _serve(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._step, select.POLLIN)
+        waiting.register(self._woken, select.POLLIN)
+        step = self._step.fileno()
+        while True:
+            ready = dict(waiting.poll())
+            if step in ready:
+                packet = self._step.recv(PACKET_BYTES)
+                if not packet:
+                    return
+                self._take(packet)
+            elif ready:
+                with suppress(BlockingIOError):
+                    self._woken.recv(4096, socket.MSG_DONTWAIT)
+                while self._told:
+                    self._answer(self._told.popleft())
+
+    def _take(self, packet: bytes) -> None:
+        kind = packet[0]
+        if kind == DRAFT:
+            self._drafting = drafting_of(packet)
+            return
+        words = array("I", packet)
+        if kind == PROMPT:
+            record = self._record(words[1], words[2])
+            if record is not None:
+                record.add_prompt(words[3:])
+        elif kind == ASK:
+            self._step_over(words)
+
+    def _step_over(self, words: array[int]) -> None:
+        """Answer a step: all plans, the bell, all rows, the bell; then look behind choices."""
+        step = words[1]
+        answered: list[tuple[KeptRecord, Encoded]] = []
+        for slot, serial, number, most, kept, tokens in questions(words):
+            record = self._record(slot, serial)
+            if record is None:
+                continue
+            try:
+                record.write(kept, tokens)
+                plan = record.plan(self._drafting, most)
+            except Exception as error:  # noqa: BLE001 - one record must not end the others
+                plan = failure_of(error)
+            encoded = self._encode(plan)
+            self._publish(slot, serial, number, encoded[0])
+            answered.append((record, encoded))
+        if is_last(words):
+            self._ring(0, step)
+        for record, (_, held) in answered:
+            self._write_rows(record, held)
+        if not is_last(words):
+            return
+        self._ring(1, step)
+        self._look_ahead([record for record, _ in answered])
+
+    def _record(self, slot: int, serial: int) -> KeptRecord | None:
+        record = self._records.get(slot)
+        return record if record is not None and record.serial == serial else None
+
+    def _encode(self, plan: Plan | FactorspecError) -> Encoded:
+        if isinstance(plan, FactorspecError):
+            return encode_error(failure_bytes(plan, 4 * (self._room - 8)), self._room)
+        known = self._encoded.get(id(plan))
+        if known is not None:
+            return known[1]
+        encoded = encode(plan, rows=self._memory.layout.rows, room=self._room)
+        if encoded[0][0] == CERTAIN:
+            if len(self._encoded) >= _MOST_KEPT_PLANS:
+                self._encoded.clear()
+            self._encoded[id(plan)] = plan, encoded
+        return encoded
+
+    def _publish(self, slot: int, serial: int, number: int, encoded: array[int]) -> None:
+        words, at = self._memory.words, self._memory.plan_at(slot)
+        words[at + 2 : at + 2 + len(encoded)] = encoded
+        words[at + 1] = serial
+        words[at] = number
+
+    def _ring(self, which: int, step: int) -> None:
+        self._memory.ring(self._number, which, step)
+        with suppress(BlockingIOError):  # bells enough lie there to wake whoever waits
+            self._step.send(b"b", socket.MSG_DONTWAIT)
+
+    def _write_rows(self, record: KeptRecord, held: Any) -> None:
+        for place, allowed in enumerate(held):
+            if record.rows[place] is not allowed:
+                allowed.write_row(self._memory.rows[record.slot, place])
+                record.rows[place] = allowed
+
+    def _look_ahead(self, records: list[KeptRecord]) -> None:
+        choosing = [(record.choosing, at) for at, record in enumerate(records) if record.choosing is not None]
+        for count, at in sorted(choosing):
+            if count > _MOST_VALUES or self._is_wanted():
+                return
+            records[at].look_behind(perf_counter() + _AT_ONCE_S)
+
+    def _is_wanted(self) -> bool:
+        return bool(self._told) or bool(select.select((self._step,), (), (), 0)[0])
+
+    def _answer(self, header: dict[str, Any]) -> None:
+        record = self._record(header["slot"], header["serial"])
+        if header["kind"] == "close":
+            if record is not None:
+                del self._records[record.slot]
+            self._send({"id": header["id"]})
+            return
+        try:
+            if record is None:
+                raise FactorspecError("the record is closed")
+            if header["kind"] == "row":
+                row = self._memory.rows[0, 0].copy()
+                Allowed.write_row(record.row_behind(header["tokens"]), row)
+                self._send({"id": header["id"]}, row.tobytes())
+                return
+            record.write_all(header["tokens"])
+            self._send({"id": header["id"], "value": record.finish(origins=header["origins"])})
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            self._fail(header["id"], error)
+
+    # reader thread
+
+    def _read(self) -> None:
+        unpacker = Unpacker()
+        while data := self._control.recv(_RECEIVED_BYTES):
+            try:
+                for header, body in unpacker.feed(data):
+                    self._sort(header, body)
+            except BrokenMessage:
+                return
+
+    def _sort(self, header: dict[str, Any], body: bytes) -> None:
+        match header["kind"]:
+            case "open":
+                self._to_compile.put((header, body))
+            case "ping":
+                self._send({"id": header["id"]})
+            case "text":
+                text = self._vocabulary.decode(header["tokens"], errors="replace")
+                self._send({"id": header["id"], "value": text})
+            case _:
+                self._told.append(header)
+                self._wake.send(b"w")
+
+    # compiler thread
+
+    def _compile(self) -> None:
+        while True:
+            header, document = self._to_compile.get()
+            try:
+                opened = self._opened(header, document)
+            except Exception as error:  # noqa: BLE001 - told to whoever opens
+                self._fail(header["id"], error)
+            else:
+                self._send({"id": header["id"], "value": opened})
+
+    def _opened(self, header: dict[str, Any], document: bytes) -> dict[str, JsonValue]:
+        compiled, was_cached = self._compiler.compile(_read_document(document))
+        compiled.decoder.prepare()
+        session = compiled.decoder.session(header["token_limit"], on_budget=header["on_budget"])
+        slot, serial = header["slot"], header["serial"]
+        record = KeptRecord(slot, serial, session, header["prompt"], self._memory.layout.rows)
+        record.write(0, header["tokens"])
+        self._records[slot] = record
+        return _facts(compiled, was_cached=was_cached)
+
+    # any thread
+
+    def _fail(self, number: int, error: Exception) -> None:
+        self._send({"id": number, "error": failure_json(failure_of(error))})
+
+    def _send(self, header: dict[str, Any], body: bytes = b"") -> None:
+        with self._sending:
+            self._control.sendall(packed(header, body))
+
+
+def _read_document(text: bytes) -> dict[str, JsonValue]:
+    try:
+        document: dict[str, JsonValue] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = Problem("", f"the document cannot be read: {error}")
+        raise DocumentError("the document is not well formed", [problem]) from error
+    return document
+
+
+def _facts(compiled: CompiledSpec, *, was_cached: bool) -> dict[str, JsonValue]:
+    certificates: list[JsonValue] = [certificate_json(each) for each in compiled.certificates]
+    return {
+        "spec_hash": compiled.spec.hash,
+        "was_cached": was_cached,
+        "compile_s": compiled.compile_s,
+        "certificates": certificates,
+    }
