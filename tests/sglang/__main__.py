@@ -35,7 +35,7 @@ _GONE_S = 60.0
 #: what the tests take, with the start of the server, on two slow cores
 _TESTS_S = 480.0
 #: see conformance/openai_package/target.py; SGLang's own errors name no fields, and any model's name will do
-_CAPABILITIES = "chat,record,relations"
+_CAPABILITIES = "chat,record,relations,tools"
 _FLAGS = (
     "--context-length", "4096", "--max-total-tokens", "16384", "--constrained-json-disable-any-whitespace",
 )  # fmt: skip

@@ -19,6 +19,7 @@ from examples.meeting_planner.models import schedule
 from examples.meeting_planner.problem import Day
 from factorspec_sdk.client import AsyncClient, Client
 from tests.records.trip import TODAY, Today, Trip
+from tests.sglang.tool_asking import tool_call
 
 URL = os.environ.get("FACTORSPEC_SGLANG_URL", "")
 TIMEOUT_S = 500.0
@@ -124,6 +125,8 @@ def test_a_hundred_mixed_requests_at_once() -> None:
                 elif at % 4 == 1:
                     record = meeting(source) if at % 8 == 1 else Note
                     asked.append(constrained(client, record, "Plan my day.", **warm))
+                elif at % 8 == 2:
+                    asked.append(tool_call(client, [trip(source), Note], **warm))
                 elif at % 4 == 2:
                     asked.append(plain(other, model, at))
                 else:
@@ -131,7 +134,8 @@ def test_a_hundred_mixed_requests_at_once() -> None:
             return list(await asyncio.gather(*asked))
 
     done = asyncio.run(main())
-    assert {kind: done.count(kind) for kind in set(done)} == {"record": 50, "plain": 25, "chat": 25}
+    counts = {kind: done.count(kind) for kind in set(done)}
+    assert counts == {"record": 50, "tool call": 13, "plain": 12, "chat": 25}
 
 
 @pytest.fixture(scope="module")

@@ -120,6 +120,7 @@ class ChatSession:
         self._plan = one_choice(_all_tokens(model.num_tokens), free=True)
         self._end_ids = frozenset(model.end_ids)
         self._stream = TextStream(model.decode, stop)
+        self._has_stop = bool(stop)
         self._ended = False
 
     @property
@@ -139,8 +140,11 @@ class ChatSession:
         return self._plan
 
     def commit(self, token_ids: Sequence[int]) -> None:
-        """Append tokens; see ``write`` for their text."""
-        self.write(token_ids)
+        """Append tokens; see ``write`` for their text, which nobody reads who calls this."""
+        if self._has_stop:
+            self.write(token_ids)
+        else:
+            self._ended = self._ended or not self._end_ids.isdisjoint(token_ids)
 
     def write(self, token_ids: Sequence[int]) -> str:
         """Append tokens; returns the text that became final."""

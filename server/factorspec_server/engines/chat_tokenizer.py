@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
@@ -27,6 +28,13 @@ class ChatTokenizer:
         self.backend = backend
         self.end_ids = tuple(end_ids)
         self._tokenizer = tokenizer
+        self._options: Mapping[str, object] = {}
+
+    def with_options(self, options: Mapping[str, object]) -> ChatTokenizer:
+        """The same tokenizer, its template given further variables, such as ``enable_thinking``."""
+        twin = copy(self)
+        vars(twin).update(_options={**self._options, **options})
+        return twin
 
     @cached_property
     def num_tokens(self) -> int:
@@ -77,6 +85,7 @@ class ChatTokenizer:
             tools=[dict(tool) for tool in tools] or None,
             tokenize=False,
             add_generation_prompt=True,
+            **self._options,
         )
         return cast(str, text)
 

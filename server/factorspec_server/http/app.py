@@ -26,24 +26,20 @@ from starlette.responses import JSONResponse, Response
 from factorspec_sdk.errors import (
     DocumentError,
     FactorspecError,
-    InfeasibleError,
     JsonValue,
     ModelNotFound,
     Overloaded,
     Problem,
-    TokenLimitTooSmall,
 )
-from factorspec_server.engines import ContextTooLong
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.body_reader import read_body
 from factorspec_server.http.capabilities import capabilities
-from factorspec_server.http.chat_request import SCHEMA_POINTER, ChatRequest
+from factorspec_server.http.chat_request import ChatRequest
 from factorspec_server.http.chat_service import ChatJob, ChatService
 from factorspec_server.http.connection import EventStream, while_connected
 from factorspec_server.http.error_body import (
     DEFECT,
     defect_body,
-    error_body,
     is_operators,
     plain_error,
     status_of,
@@ -52,6 +48,7 @@ from factorspec_server.http.event_stream import answer_events
 from factorspec_server.http.gate import Gate
 from factorspec_server.http.json_body import read_json_object
 from factorspec_server.http.metrics import Metrics
+from factorspec_server.http.refused_chat import refused_body
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
 
@@ -204,23 +201,8 @@ class _Endpoints:
         if is_operators(error):
             _logger.error("a request failed: %s", error, exc_info=error)
         self._metrics.count_outcome(error.code)
-        pointer, param = "", None
-        if chat is not None:
-            pointer = "" if chat.schema_document is None or error.is_placed else SCHEMA_POINTER
-            param = _param(error, chat, pointer)
-        body = error_body(error, schema_pointer=pointer, param=param)
-        return JSONResponse(body, status, {"retry-after": "1"} if status == 503 else None)
-
-
-def _param(error: FactorspecError, chat: ChatRequest, schema_pointer: str) -> str | None:
-    """The field of the request that an error without places is about."""
-    if isinstance(error, TokenLimitTooSmall):
-        return chat.token_limit_field
-    if isinstance(error, ModelNotFound):
-        return "/model"
-    if isinstance(error, ContextTooLong):
-        return "/messages"
-    return schema_pointer if isinstance(error, DocumentError | InfeasibleError) else None
+        headers = {"retry-after": "1"} if status == 503 else None
+        return JSONResponse(refused_body(error, chat), status, headers)
 
 
 def _check_content_type(request: Request) -> None:

@@ -13,6 +13,12 @@ Installed beside SGLang (``pip install factorspec``), it is found through two en
                  schema, echoes the spec's hash      relations.py         document ─► compiled spec
     reports.py   counts of finished records       ◄─ session_grammar.py   one record: session, mask rows
 
+Requests whose answer may be more than one record, since they offer tools with relations, go another way: they
+are read, and their answers written, as by the embedded server, with SGLang's own ``/generate`` between::
+
+    answer_service.py  request ─► answer_asked.py ─► served_chat.py (prompt) ─► generate_request.py ─►
+                       answer  ◄─ answer_chunks.py ◄─ answer_choice.py (text, calls, thinking)      ◄─ SGLang
+
 ``compat.py`` is the only file that knows versions and private places of SGLang.
 
 The speculative algorithm ``FACTORSPEC`` runs in the scheduler process, too::

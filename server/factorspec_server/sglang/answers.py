@@ -5,6 +5,8 @@ ASGI middleware around SGLang's own app, which stays as it is; all other request
     request ─► read_asked ─► parse_document ─► SGLang's app ─► answer + {"factorspec": {…}}
                   │               │                 │
                  400             400         the scheduler's refusals, in our form
+
+Answers that may be more than one record, as those to requests with tools, are ``answer_service.py``'s.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from factorspec_server.http.chat_request import SCHEMA_POINTER
 from factorspec_server.http.error_body import error_body, status_of
 from factorspec_server.http.gate import Gate
 from factorspec_server.settings import Budgets, ServerSettings
+from factorspec_server.sglang.answer_asked import RefusedRequest
+from factorspec_server.sglang.answer_service import AnswerService, refused_answer
 from factorspec_server.sglang.asked import Asked, read_asked
 from factorspec_server.sglang.finished import Choice, vendor_part
 from factorspec_server.sglang.launch_flags import HOSTS_VARIABLE, KEY_VARIABLE
@@ -42,7 +46,7 @@ from factorspec_server.sglang.whole_answer import VendorPart, whole_answer
 SPEC_HEADER = b"x-factorspec-spec"
 
 _PATH = "/v1/chat/completions"
-_MAX_SPECS = 64
+_MAX_SPECS = 256
 
 T = TypeVar("T")
 
@@ -74,6 +78,7 @@ class Answers:
         workers = self._budgets.compile_workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="factorspec-read")
         self._specs = _Specs()
+        self._answers = AnswerService(app, board, self._specs.of, self._budgets)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -82,9 +87,17 @@ class Answers:
         body, before = await _read(receive, self._budgets.body_bytes)
         if body is None:
             return await self._app(scope, _replay(before, receive), send)
+        try:
+            found = await self._off_loop(partial(self._answers.read, body, scope.get("app")))
+        except RefusedRequest as refused:
+            return await refused_answer(refused)(scope, receive, send)
+        if isinstance(found, tuple):
+            return await self._answers.serve(found, scope, receive, send, self._off_loop)
+        if found is not body:
+            scope, before = _with_length(scope, len(found)), [_message_of(found)]
         pointer = ""
         try:
-            asked = await self._off_loop(partial(read_asked, body))
+            asked = await self._off_loop(partial(read_asked, found))
             if asked is None:
                 return await self._app(scope, _replay(before, receive), send)
             pointer = SCHEMA_POINTER
@@ -100,9 +113,9 @@ class Answers:
             return await self._off_loop(partial(vendor_part, asked, spec, choices, usage, found))
 
         sending = _Sending(asked, spec, send, vendor)
-        message: Message = {"type": "http.request", "body": asked.body, "more_body": False}
+        scope = _with_length(scope, len(asked.body))
         try:
-            await self._app(_with_length(scope, len(asked.body)), _replay([message], receive), sending)
+            await self._app(scope, _replay([_message_of(asked.body)], receive), sending)
         finally:
             self._board.forget(asked.request_id)
 
@@ -249,6 +262,10 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
         return await receive() if message is None else message
 
     return received
+
+
+def _message_of(body: bytes) -> Message:
+    return {"type": "http.request", "body": body, "more_body": False}
 
 
 def _with_length(scope: Scope, length: int) -> Scope:

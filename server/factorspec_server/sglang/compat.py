@@ -167,6 +167,19 @@ def is_first_rank() -> bool:
     return bool(_runtime().get_parallel().tp_rank == 0)
 
 
+def chat_handler(app: Any) -> Any:
+    """What serves chat completions in an app of SGLang's."""
+    return app.state.openai_serving_chat
+
+
+def requires_reasoning(handler: Any, template_options: Mapping[str, Any]) -> bool:
+    """True if a model thinks before it answers a chat, as the handler of chat completions decides it."""
+    request = SimpleNamespace(
+        chat_template_kwargs=dict(template_options), reasoning_effort=template_options.get("reasoning_effort")
+    )
+    return bool(handler._get_reasoning_from_request(request))  # noqa: SLF001
+
+
 def http_app() -> Any | None:
     """The app that SGLang serves over HTTP; None in a process that serves none."""
     module = sys.modules.get(_HTTP_SERVER)

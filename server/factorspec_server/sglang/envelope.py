@@ -6,6 +6,8 @@ again before the document is read::
     {"type": "object", …, "x-factorspec": {…},
      "x-factorspec-request": {"id": "…", "token_limit": 512, "on_budget": "abort"}}
 
+An answer that may call tools, or be one of several things, is told by the options alone (``answer``).
+
 Which documents are written by sessions is told by their keywords (``asks_for_relations``); XGrammar takes the
 rest, as it would without the plugin. It knows nothing of the keywords in ``_UNKNOWN_TO_XGRAMMAR``.
 """
@@ -21,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factorspec_sdk.errors import DocumentError, JsonValue, Problem, reason_of
 from factorspec_sdk.wire.keywords import VENDOR
+from factorspec_server.http.answer_wish import AnswerWish
 
 OPTIONS = f"{VENDOR}-request"
 
@@ -42,16 +45,20 @@ class RequestOptions(BaseModel):
     Attributes:
         id: names the request in reports; None: nobody waits for one.
         token_limit: most tokens of the record.
+        most_tokens: the limit instead where the shortest answer needs more.
         on_budget: what happens where a budget ends in mid-record.
         origins: the report says where each token came from.
+        answer: what the answer may be, where that is more than one record; then there is no document.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     id: str | None = None
     token_limit: Annotated[int | None, Field(ge=1)] = None
+    most_tokens: Annotated[int | None, Field(ge=1)] = None
     on_budget: Literal["narrow", "abort"] = "narrow"
     origins: bool = False
+    answer: AnswerWish | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,7 @@ from factorspec_server.http.error_body import defect_body
 from factorspec_server.http.report import record_report
 from factorspec_server.sglang.asked import Asked
 from factorspec_server.sglang.refusals import Refusal
-from factorspec_server.sglang.reports import Report, digest_of
-
-#: of reports, for this process alone
-_INTERNAL = ("certificates", "complete", "digest", "error")
+from factorspec_server.sglang.reports import INTERNAL, Report, digest_of
 
 _logger = logging.getLogger(__name__)
 
@@ -85,7 +82,7 @@ def _report(
         raise Refusal(500, defect_body())
     details = usage.get("prompt_tokens_details") or {}
     return {
-        **{name: value for name, value in counted.items() if name not in _INTERNAL},
+        **{name: value for name, value in counted.items() if name not in INTERNAL},
         "prompt_tokens": usage.get("prompt_tokens", 0),
         "reused": details.get("cached_tokens", 0),
         "seed": asked.seed,

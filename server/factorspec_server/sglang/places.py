@@ -48,6 +48,12 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.constrained.reasoner_grammar_backend:ReasonerGrammarBackend(enable_strict_thinking)",
     "sglang.srt.parser.reasoning_parser:ReasoningParser(model_type, stream_reasoning, tokenizer)",
     "sglang.srt.runtime_context:get_parallel",
+    # answers that may call tools
+    *_of("sglang.srt.entrypoints.openai.serving_chat:OpenAIServingChat", "tokenizer_manager",
+         "template_manager", "reasoning_parser", "default_sampling_params",
+         "_get_reasoning_from_request(request)"),
+    "sglang.srt.managers.io_struct:GenerateReqInput"
+    "(input_ids, sampling_params, stream, require_reasoning, priority)",
     # the speculative algorithm
     f"{_SPEC}.spec_info:SpeculativeAlgorithm.register(name, supports_overlap, spec_class)",
     f"{_SPEC}.spec_info:SpeculativeAlgorithm.from_string",

@@ -6,19 +6,19 @@ closed; whoever hears that a request has ended asks for their counts and gives t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, Self, cast, runtime_checkable
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import JsonValue
-from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server import drafting
-from factorspec_server.http.compiled_spec import CompiledSpec
+from factorspec_server.engines.answer_session import AnswerSession
+from factorspec_server.http.opening import SessionOpener, SessionOptions
 from factorspec_server.http.report import origins_of, session_counts
-from factorspec_server.sglang.envelope import RequestOptions
+from factorspec_server.sglang.envelope import Envelope, RequestOptions
 
 Counts = dict[str, JsonValue]
 
@@ -76,6 +76,7 @@ class Opened:
         compile_s: seconds that compiling the spec took.
         was_cached: it was compiled for an earlier request.
         certificates: of the spec's objective (``certificate_json``).
+        tool_certificates: of those of an answer's tools, by their names.
     """
 
     record: Record
@@ -83,21 +84,23 @@ class Opened:
     compile_s: float
     was_cached: bool
     certificates: Sequence[JsonValue] = ()
+    tool_certificates: Mapping[str, Sequence[JsonValue]] = field(default_factory=dict)
 
 
-def opened_here(compiled: CompiledSpec, was_cached: bool, options: RequestOptions) -> Opened:
-    """A session in this process.
-
-    Raises:
-        InfeasibleError: no record fits into the token limit.
-    """
-    compiled.decoder.prepare()
+def opened_here(opener: SessionOpener, envelope: Envelope) -> Opened:
+    """A session in this process. Raises as ``SessionOpener.open``."""
+    options = envelope.options
+    wanted = SessionOptions(
+        token_limit=options.token_limit, most_tokens=options.most_tokens, on_budget=options.on_budget
+    )
+    found = opener.open(envelope.document, options.answer, wanted)
     return Opened(
-        compiled.decoder.session(options.token_limit, on_budget=options.on_budget),
+        found.session,
         options,
-        compiled.compile_s,
-        was_cached,
-        [certificate_json(each) for each in compiled.certificates],
+        found.compile_s,
+        found.was_cached,
+        found.certificates,
+        found.tool_certificates,
     )
 
 
@@ -109,9 +112,20 @@ def counts_of(record: Record, *, origins: bool) -> Counts:
     """
     if isinstance(record, Held):
         return record.finish(origins=origins)
-    session = cast(Session, record)
-    told: Counts = {"origins": origins_of(session, session.decoder.vocabulary)} if origins else {}
+    session = cast("Session | AnswerSession", record)
+    vocabulary = session.vocabulary if isinstance(session, AnswerSession) else session.decoder.vocabulary
+    told: Counts = {"origins": origins_of(session, vocabulary)} if origins else {}
     return {**session_counts(session), **told}
+
+
+def is_cut(record: Record) -> bool:
+    """True of text that ends where its token limit does; see ``AnswerSession.is_cut``."""
+    return isinstance(record, AnswerSession) and record.is_cut
+
+
+def has_ended(record: Record) -> bool:
+    """True if a record that is complete holds the end token itself; see ``AnswerSession.has_ended``."""
+    return isinstance(record, AnswerSession) and record.has_ended
 
 
 def give_back(record: object) -> None:

@@ -15,7 +15,7 @@ _MARK = "\nfactorspec: "
 
 def refusal_text(error: FactorspecError) -> str:
     """The text for an error; places in the document are JSON pointers into it."""
-    body = {"status": status_of(error), **error_body(error)}
+    body = {"status": status_of(error), "is_placed": error.is_placed, **error_body(error)}
     return f"{error} [{error.code}]{_MARK}{json.dumps(body)}"
 
 
@@ -32,11 +32,12 @@ def read_refusal(text: str, schema_pointer: str) -> tuple[int, dict[str, JsonVal
     try:
         body, _ = json.JSONDecoder().raw_decode(told)
         status, error = body.pop("status"), body["error"]
+        before = "" if body.pop("is_placed", False) else schema_pointer
         for problem in error["problems"]:
             place = problem["place"]
             is_pointer = place == "" or place.startswith("/")
-            problem["param"] = schema_pointer + place if is_pointer else schema_pointer
-        error["param"] = next((each["param"] for each in error["problems"]), schema_pointer)
+            problem["param"] = before + place if is_pointer else before or None
+        error["param"] = next((each["param"] for each in error["problems"]), before or None)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return status, body

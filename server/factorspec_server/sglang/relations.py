@@ -12,6 +12,7 @@ from factorspec_sdk.tokens import Canonical
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.engines.chat_vocabulary import chat_vocabulary
 from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.http.opening import SessionOpener
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang.envelope import Envelope
 from factorspec_server.sglang.records import Opened, opened_here
@@ -48,23 +49,23 @@ class Relations:
         """``vocab_size``: columns of the model's logits."""
         self._budgets = budgets or Budgets()
         self.end_ids = end_ids_of(tokenizer, end_ids)
-        self._compiler: Future[Compiler] = Future()
+        self._opener: Future[SessionOpener] = Future()
         make = threading.Thread(
-            target=_settle, args=(self._compiler, lambda: self._made(tokenizer, vocab_size)), daemon=True
+            target=_settle, args=(self._opener, lambda: self._made(tokenizer, vocab_size)), daemon=True
         )
         make.start()
 
     def open(self, envelope: Envelope) -> Opened:
         """See ``OpensRecords``."""
-        compiled, was_cached = self._compiler.result().compile(envelope.document)
-        return opened_here(compiled, was_cached, envelope.options)
+        return opened_here(self._opener.result(), envelope)
 
-    def _made(self, tokenizer: Any, vocab_size: int) -> Compiler:
+    def _made(self, tokenizer: Any, vocab_size: int) -> SessionOpener:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)
         name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
         canonical = Canonical(chat_vocabulary(chat, vocab_size, name=name))
         budgets = self._budgets
-        return Compiler(canonical, max_entries=budgets.cached_specs, max_bytes=budgets.cached_bytes)
+        compiler = Compiler(canonical, max_entries=budgets.cached_specs, max_bytes=budgets.cached_bytes)
+        return SessionOpener(canonical, chat, compiler, budgets)
 
 
 def _settle(future: Future[Any], make: Callable[[], Any]) -> None:

@@ -30,7 +30,7 @@ from queue import Full, Queue
 from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_server.http.error_body import error_body, status_of
 from factorspec_server.sglang.record_metrics import RecordMetrics
-from factorspec_server.sglang.records import Opened, counts_of
+from factorspec_server.sglang.records import Opened, counts_of, is_cut
 from factorspec_server.sglang.session_grammar import Ended
 
 ADDRESS_VARIABLE = "FACTORSPEC_REPORTS"
@@ -44,6 +44,9 @@ _MAX_QUEUED = 4096
 _DATAGRAM_BYTES = 1 << 18
 
 Report = dict[str, JsonValue]
+
+INTERNAL = ("certificates", "complete", "digest", "error", "tool_certificates")
+"""What reports hold for the HTTP process alone."""
 
 #: of a record whose keeper is gone
 _UNCOUNTED: Report = {
@@ -79,7 +82,8 @@ def report_of(opened: Opened, ended: Ended) -> Report:
         "compile_s": round(opened.compile_s, 6),
         "spec_cached": opened.was_cached,
         "certificates": [*opened.certificates],
-        "complete": grammar.is_terminated(),
+        "tool_certificates": {name: [*each] for name, each in opened.tool_certificates.items()},
+        "complete": grammar.is_terminated() and not is_cut(grammar.session),
         "digest": digest_of(text),
         "error": None if error is None else {"status": status_of(error), **error_body(error)},
     }

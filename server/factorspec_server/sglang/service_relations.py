@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property, partial
 from typing import Any
 
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource
@@ -11,7 +12,7 @@ from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import Envelope
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Opened
-from factorspec_server.sglang.relations import end_ids_of
+from factorspec_server.sglang.relations import Relations, end_ids_of
 from factorspec_server.sglang.service_settings import ServiceSettings
 
 #: places for records, for each request that may run: those that wait for their turn have one already
@@ -39,17 +40,25 @@ class ServiceRelations:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)
         name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
         self.service = ConstraintService(VocabularySource.of_chat(chat, vocab_size, name=name), options)
+        self._make_here = partial(Relations, tokenizer, vocab_size, end_ids)
         drafting = parts().drafting
         if drafting is not None:
             self.service.draft(drafting)
 
     def open(self, envelope: Envelope, /) -> Opened:
-        """See ``OpensRecords``."""
+        """See ``OpensRecords``. Answers that may be several are kept here, not by workers."""
         options = envelope.options
+        if options.answer is not None:
+            return self._here.open(envelope)
         record = self.service.open(
             envelope.document, token_limit=options.token_limit, on_budget=options.on_budget
         )
         return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
+
+    @cached_property
+    def _here(self) -> Relations:
+        """Opens sessions in this process; its tables are made when the first is asked for."""
+        return self._make_here()
 
 
 def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:

@@ -35,7 +35,7 @@ from factorspec_sdk.decoding import GuessPolicy, Plan, Shape
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.sglang.cpu_masks import mask_logits
 from factorspec_server.sglang.plan_source import failure_of
-from factorspec_server.sglang.records import Record, give_back
+from factorspec_server.sglang.records import Record, give_back, has_ended
 from factorspec_server.sglang.step_counts import StepCounts
 
 
@@ -201,15 +201,16 @@ class SessionGrammar:
         if session.state == "complete":
             self._has_ended = token == self.end_id
             return None if self._has_ended else f"the record is complete, token {token} does not belong to it"
-        return (
-            None if session.commit((token,)) == 1 else f"token {token} is not allowed after {session.text!r}"
-        )
+        if session.commit((token,)) != 1:
+            return f"token {token} is not allowed after {session.text!r}"
+        self._has_ended = has_ended(session)
+        return None
 
     def rollback(self, k: int) -> None:
         """Take back the last ``k`` tokens, the end token included."""
         if k and self._has_ended:
             self._has_ended = False
-            k -= 1
+            k -= not has_ended(self.session)
         self.session.rollback(k)
 
     def is_terminated(self) -> bool:

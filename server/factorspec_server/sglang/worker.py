@@ -33,6 +33,7 @@ from factorspec_server.sglang.drawing import draw, for_rows, mask
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
+from factorspec_server.sglang.mixed_plans import MixedPlans
 from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
 from factorspec_server.sglang.plan_source import LocalPlans, PlanSource
 from factorspec_server.sglang.policies import Policies
@@ -78,9 +79,11 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def _plans(self) -> PlanSource:
         """Asked by the first request: what keeps the records is made after the worker."""
         service = parts().service
+        local = LocalPlans(self._words, Policies.of_spec(self._spec))
         if service is None:
-            return LocalPlans(self._words, Policies.of_spec(self._spec))
-        return ServicePlans(service, self._words, self._most, has_prompts=self._spec.is_of_prompt)
+            return local
+        has_prompts = self._spec.is_of_prompt
+        return MixedPlans(local, ServicePlans(service, self._words, self._most, has_prompts=has_prompts))
 
     @cached_property
     def _chains(self) -> BatchChains:

@@ -14,10 +14,12 @@ import pytest
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import EngineError
 from factorspec_sdk.testing import vocabulary_like
+from factorspec_sdk.testing.scripted_model import ScriptedModel
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.http.compiled_spec import Compiler
+from factorspec_server.http.opening import SessionOpener
 from factorspec_server.sglang.chains import Chain, Decision
-from factorspec_server.sglang.envelope import RequestOptions
+from factorspec_server.sglang.envelope import Envelope, RequestOptions
 from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.records import Opened, counts_of, opened_here
 from factorspec_server.sglang.reports import (
@@ -39,13 +41,14 @@ def board() -> Iterator[ReportBoard]:
 
 
 @pytest.fixture(scope="module")
-def compiler() -> Compiler:
-    return Compiler(Canonical(vocabulary_like("smollm2")), max_entries=4, max_bytes=1 << 24)
+def opener() -> SessionOpener:
+    canonical = Canonical(vocabulary_like("smollm2"))
+    compiler = Compiler(canonical, max_entries=4, max_bytes=1 << 24)
+    return SessionOpener(canonical, ScriptedModel(canonical.vocabulary.logit_width), compiler)
 
 
-def finished(compiler: Compiler, *, origins: bool = False) -> tuple[Opened, SessionGrammar]:
-    compiled, cached = compiler.compile(TRIP)
-    opened = opened_here(compiled, cached, RequestOptions(id="r", origins=origins))
+def finished(opener: SessionOpener, *, origins: bool = False) -> tuple[Opened, SessionGrammar]:
+    opened = opened_here(opener, Envelope(TRIP, RequestOptions(id="r", origins=origins)))
     grammar, source = SessionGrammar(opened.record, 0), random.Random(4)
     while grammar.session.state == "open":
         grammar.accept_token(source.choice(list(session_of(grammar).allowed())))
@@ -61,9 +64,9 @@ def session_of(grammar: SessionGrammar) -> Session:
 
 @pytest.mark.parametrize("origins", [False, True])
 def test_a_report_says_what_the_session_counted(
-    board: ReportBoard, compiler: Compiler, origins: bool
+    board: ReportBoard, opener: SessionOpener, origins: bool
 ) -> None:
-    opened, grammar = finished(compiler, origins=origins)
+    opened, grammar = finished(opener, origins=origins)
     grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
@@ -85,8 +88,8 @@ def test_a_report_says_what_the_session_counted(
         assert len(told) == counted.num_tokens
 
 
-def test_whoever_waits_is_woken_and_reports_are_told_apart(board: ReportBoard, compiler: Compiler) -> None:
-    opened, grammar = finished(compiler)
+def test_whoever_waits_is_woken_and_reports_are_told_apart(board: ReportBoard, opener: SessionOpener) -> None:
+    opened, grammar = finished(opener)
     sender = ReportSender(board.address)
 
     async def main() -> None:
@@ -113,8 +116,8 @@ def test_reports_that_nobody_takes_do_not_pile_up(board: ReportBoard) -> None:
     assert "4999" not in board._kept
 
 
-def test_records_are_counted_for_prometheus(board: ReportBoard, compiler: Compiler) -> None:
-    opened, grammar = finished(compiler)
+def test_records_are_counted_for_prometheus(board: ReportBoard, opener: SessionOpener) -> None:
+    opened, grammar = finished(opener)
     grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
     sender = ReportSender(board.address, RecordMetrics())
     sender.send(opened, Ended(None, grammar))
@@ -136,9 +139,9 @@ def test_nobody_sends_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_lost_listener_does_not_stop_the_sender(
-    board: ReportBoard, compiler: Compiler, caplog: pytest.LogCaptureFixture
+    board: ReportBoard, opener: SessionOpener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opened, grammar = finished(compiler)
+    opened, grammar = finished(opener)
     gone = ReportBoard()
     sender = ReportSender(gone.address)
     gone.close()
@@ -169,8 +172,8 @@ class Kept:
         self.closed += 1
 
 
-def kept(compiler: Compiler, *, is_lost: bool = False) -> tuple[Opened, Kept, SessionGrammar]:
-    opened, grammar = finished(compiler, origins=True)
+def kept(opener: SessionOpener, *, is_lost: bool = False) -> tuple[Opened, Kept, SessionGrammar]:
+    opened, grammar = finished(opener, origins=True)
     record = Kept(session_of(grammar), is_lost=is_lost)
     twin = SessionGrammar(cast(Any, record), 0)
     twin.accept_token(0)
@@ -178,9 +181,9 @@ def kept(compiler: Compiler, *, is_lost: bool = False) -> tuple[Opened, Kept, Se
 
 
 def test_what_somebody_else_keeps_is_told_alike_and_given_back(
-    board: ReportBoard, compiler: Compiler
+    board: ReportBoard, opener: SessionOpener
 ) -> None:
-    opened, record, grammar = kept(compiler)
+    opened, record, grammar = kept(opener)
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
     (report,) = asyncio.run(board.take("r", 1))
@@ -190,20 +193,20 @@ def test_what_somebody_else_keeps_is_told_alike_and_given_back(
     times = ("prefill_s", "decode_s")
     assert {**report, **dict.fromkeys(times, 0)} == {**here, **dict.fromkeys(times, 0)}
     assert report["complete"] is True
-    sender.send(*finished_of(compiler))  # the thread is at the next one: this one is given back
+    sender.send(*finished_of(opener))  # the thread is at the next one: this one is given back
     asyncio.run(board.take("s", 1))
     assert record.closed
 
 
-def finished_of(compiler: Compiler) -> tuple[Opened, Ended]:
-    opened, grammar = finished(compiler)
+def finished_of(opener: SessionOpener) -> tuple[Opened, Ended]:
+    opened, grammar = finished(opener)
     return opened, Ended("s", grammar)
 
 
 def test_a_record_whose_keeper_is_gone_is_told_as_an_error(
-    compiler: Compiler, caplog: pytest.LogCaptureFixture
+    opener: SessionOpener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opened, _, grammar = kept(compiler, is_lost=True)
+    opened, _, grammar = kept(opener, is_lost=True)
     report = report_of(opened, Ended("r", grammar))
     error: Any = report["error"]
     assert (error["status"], error["error"]["code"]) == (500, "engine_error")

@@ -18,7 +18,9 @@ from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical, unpack_row
 from factorspec_sdk.wire import parse_document
+from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.sglang.session_grammar import Ended, SessionGrammar, session_grammar_of
+from tests.server.http.calling import TellingModel, making
 from tests.server.http.serving import TRIP
 
 
@@ -289,3 +291,38 @@ def test_a_copy_that_nobody_asks_costs_nothing(decoder: Decoder) -> None:
     del twin, written
     gc.collect()
     assert events == ["copied", "copied", "closed", "closed"]
+
+
+def test_an_answer_that_writes_its_end_token_itself_needs_no_other() -> None:
+    made = making("smollm2")
+    end_id = made.vocabulary.end_ids[0]
+    session = AnswerSession(made.rules("a", most_calls=2), TellingModel(made.vocabulary, (1,), ()), 200)
+    grammar = _WithStats(session, end_id)
+    while end_id not in session.allowed():
+        grammar.accept_token(session.plan().tokens[0])
+    grammar.accept_token(end_id)
+    assert grammar.is_terminated() and session.has_ended
+    written = session.num_tokens
+    grammar.rollback(2)
+    assert not grammar.is_terminated()
+    assert grammar.session.num_tokens == written - 2
+
+
+def test_text_at_its_limit_is_ended() -> None:
+    made = making("smollm2")
+    end_id = made.vocabulary.end_ids[0]
+    rules = made.rules("a", text=True, cuts_text=True)
+    grammar = _WithStats(AnswerSession(rules, TellingModel(made.vocabulary, (1,), ()), 3), end_id)
+    (word,) = made.vocabulary.encode_inside("a")
+    for _ in range(3):
+        rows = grammar.allocate_vocab_mask(made.vocabulary.logit_width, 1, "cpu")
+        grammar.fill_vocab_mask(rows, 0)
+        assert word in unpack_row(rows[0].numpy())
+        grammar.accept_token(word)
+    rows = grammar.allocate_vocab_mask(made.vocabulary.logit_width, 1, "cpu")
+    grammar.fill_vocab_mask(rows, 0)
+    assert list(unpack_row(rows[0].numpy())) == [end_id]
+    grammar.accept_token(end_id)
+    assert grammar.is_terminated()
+    grammar.rollback(1)
+    assert (grammar.is_terminated(), grammar.session.num_tokens) == (False, 3)
