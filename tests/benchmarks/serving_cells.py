@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tests.benchmarks.serving_client import Answer, Client, Request, body, fixed
-from tests.benchmarks.serving_records import Record
+from tests.benchmarks.serving_records import CHAT, MIXED, Record
 from tests.benchmarks.serving_servers import EngineKind
 from tests.benchmarks.serving_solver import Solvers
 
@@ -19,6 +19,8 @@ _READING = 32
 #: others of their kind, so many, are written first; they have no closed loop, which would bring them again
 FRESH = {"trip-open": "trip-open-short"}
 _BEFORE = 32
+#: other workloads whose answers are too long, or say too little, for a closed loop
+_WAVES_ALONE = (CHAT, MIXED)
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class Cell:
     @property
     def num_loop(self) -> int:
         """Requests of the closed loop."""
-        return 0 if self.is_fresh else max(_LEAST, _LOOPS * self.in_flight)
+        if self.is_fresh or self.workload in _WAVES_ALONE:
+            return 0
+        return max(_LEAST, _LOOPS * self.in_flight)
 
     def picked(self, first: int, count: int) -> list[Record]:
         """Some records."""

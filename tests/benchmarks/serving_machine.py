@@ -14,7 +14,7 @@ def machine() -> dict[str, str]:
 def gpu_memory_mb() -> int | None:
     """MiB in use on the first GPU that servers see; None without a GPU."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    found = _query("memory.used", "--id", visible).removesuffix(" MiB")
+    found = _query("memory.used", f"--id={visible}").removesuffix(" MiB")
     return int(found) if found.isdigit() else None
 
 

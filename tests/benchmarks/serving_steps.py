@@ -53,7 +53,7 @@ class StepFiles:
         for line in self._new(self.passes):
             begin, end, mode, requests = line.split()
             passes.append(Pass(float(begin), float(end), mode in _READING, int(requests)))
-        lines = [json.loads(line) for line in self._new(self.worker)]
+        lines = [line for line in map(json.loads, self._new(self.worker)) if "requests" in line]
         found = step_figures(passes)
         return {**found, "worker": worker_figures(lines)} if lines else found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tests.benchmarks.serving_costs import filled_us
-from tests.benchmarks.serving_results import Figures, Results
+from tests.benchmarks.serving_results import Results
 
 _ROUND = 100
 
@@ -75,12 +75,8 @@ def _all(results: Results) -> Iterator[str]:
     yield _row(["---"] * (4 + len(_COLUMNS)))
     for key, cell in results.cells.items():
         figures = [_shown(cell.get(name)) for _, name in _COLUMNS]
-        yield _row([key.workload, str(key.in_flight), key.engine, *figures, _shown(_wait(cell))])
-
-
-def _wait(cell: Figures) -> object:
-    worker = cell.get("worker", {})
-    return next((value for name, value in worker.items() if name.startswith("wait")), None)
+        wait = _shown(cell.get("worker", {}).get("wait"))
+        yield _row([key.workload, str(key.in_flight), key.engine, *figures, wait])
 
 
 def _shown(value: object) -> str:

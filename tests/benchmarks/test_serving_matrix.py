@@ -112,9 +112,10 @@ def test_a_wave_alone_says_what_a_loop_would() -> None:
     assert (found["records_s"], found["tokens_s"], found["cores"]) == (0.5, 5.0, 0.25)
 
 
-def test_fresh_workloads_have_no_loop() -> None:
-    cells = [Cell(name, 64, [record("a")], ENGINES["ngram"]) for name in ("trip-open", "trip")]
-    assert [(cell.is_fresh, cell.num_loop) for cell in cells] == [(True, 0), (False, 128)]
+def test_fresh_and_long_workloads_have_no_loop() -> None:
+    names = ("trip-open", "chat", "trip")
+    cells = [Cell(name, 64, [record("a")], ENGINES["ngram"]) for name in names]
+    assert [(cell.is_fresh, cell.num_loop) for cell in cells] == [(True, 0), (False, 0), (False, 128)]
 
 
 class TestSteps:
@@ -136,7 +137,9 @@ class TestSteps:
         for _ in range(2):
             log.begin()
             log.end(batch)
-        files.worker.write_text('{"requests": 2, "wait": 0.5}\n{"requests": 3, "wait": 0.25}\n{"requ')
+        files.worker.write_text(
+            '{"requests": 2, "wait": 0.5}\n{"requests": 3, "wait": 0.25}\n{"steps": 1}\n{"requ'
+        )
         found = files.figures()
         assert found["num_steps"] == 2
         assert found["worker"] == {"requests": 2.5, "wait": [0.5, 0.5]}
