@@ -83,7 +83,18 @@ def _rows(forward_batch: Any, num_rows: int) -> tuple[torch.Tensor, torch.Tensor
     if rows is None:
         width = len(info.positions) // len(places)
         return places.repeat_interleave(width), info.positions
-    return places.repeat_interleave(len(rows) // len(places)), info.positions[rows]
+    return places[_owners(info, rows, len(places))], info.positions[rows]
+
+
+def _owners(info: Any, rows: torch.Tensor, num_requests: int) -> torch.Tensor:
+    """The request of each input: one behind the other in a ragged step, else each has as many."""
+    layout = getattr(info, "ragged_verify_layout", None)
+    if layout is None:
+        return rows // (len(info.positions) // num_requests)
+    counts = getattr(layout, "verify_lens", None)
+    if counts is None:
+        counts = torch.tensor(layout.verify_lens_cpu, device=rows.device)
+    return torch.searchsorted(counts.to(torch.int64).cumsum(0), rows, right=True)
 
 
 class PassLog:

@@ -89,6 +89,24 @@ def test_rows_of_a_verify_step_are_raised_by_their_positions() -> None:
     chosen = SimpleNamespace(positions=torch.tensor([3, 4, 1, 0]), select_index=torch.tensor([1, 2]))
     answers().force(forward_batch([3, 1], chosen), logits)
     assert logits.argmax(1).tolist() == [8, 5]
+    logits = torch.zeros(3, 10)
+    chosen.select_index = torch.tensor([0, 1, 2])  # requests can have different numbers of rows
+    answers().force(forward_batch([3, 1], chosen), logits)
+    assert logits.argmax(1).tolist() == [7, 8, 5]
+
+
+@pytest.mark.parametrize("name", ["verify_lens", "verify_lens_cpu"])
+def test_rows_of_a_ragged_step_are_raised_for_their_requests(name: str) -> None:
+    counts = torch.tensor([1, 2], dtype=torch.int32) if name == "verify_lens" else [1, 2]
+    ragged = SimpleNamespace(
+        positions=torch.tensor([3, 1, 2, 0]),  # one of padding
+        select_index=torch.tensor([0, 1, 2]),
+        ragged_verify_layout=SimpleNamespace(**{name: counts}),
+    )
+    logits = torch.zeros(3, 10)
+    logits[2, 4] = 1.0
+    answers().force(forward_batch([3, 1], ragged), logits)
+    assert logits.argmax(1).tolist() == [7, 5, 4]  # the second answer is over behind its first token
 
 
 def answer(first: float, last: float, *, tokens: int = 11, steps: int = 2, error: str = "") -> Answer:
