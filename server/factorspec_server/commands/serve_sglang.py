@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,12 @@ from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
 from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.settings import DraftingName
 from factorspec_server.sglang.compat import check_installed, check_version
-from factorspec_server.sglang.launch import FlagError, Launch, Started, cuda_devices, launched
+from factorspec_server.sglang.launch import Launch, Started, cuda_devices, launched
+from factorspec_server.sglang.launch_causes import FlagError
 from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes, sglang_environment
+from factorspec_server.sglang.model_folder import check_model_folder
 from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
+from factorspec_server.sglang.speculation import Speculation
 from factorspec_server.version import distribution_version
 
 # Beside the weights, on a CPU: three processes with torch, and keys and values.
@@ -89,7 +92,8 @@ def _serve(
 
 
 def _launch_options(options: ServeSglangOptions, device: Literal["cpu", "cuda"], port: int) -> LaunchOptions:
-    model, name = _model(options.model)
+    model, name = _model(options.model, options.passed_on)
+    _check_settings()
     _check_memory(model, device)
     return LaunchOptions(
         model=model,
@@ -119,18 +123,26 @@ def _device(wanted: str | None) -> Literal["cpu", "cuda"]:
     return "cuda"
 
 
-def _model(given: str) -> tuple[str, str]:
+def _check_settings() -> None:
+    """Raise CommandError where an environment variable of the worker's has a wrong value."""
+    try:
+        Speculation.read(os.environ)
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def _model(given: str, passed_on: Sequence[str]) -> tuple[str, str]:
     """Where the model is, and the name that requests ask for.
 
     Raises:
-        ModelNotFound: there is no such directory, and it is no name on a hub either.
+        ModelNotFound: there is no such directory, and it is no name on a hub either; or the directory lacks
+            something.
     """
     if given == DEFAULT_MODEL:
         return str(smollm2_dir()), given
     folder = Path(given).expanduser()
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelNotFound(f"no model in {given!r}: it holds no config.json")
+        check_model_folder(folder, passed_on)
         return str(folder), folder.resolve().name
     if given.count("/") == 1 and not given.startswith((".", "/", "~")):
         return given, given

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from factorspec_sdk.errors import EngineError, ModelNotFound
+from factorspec_sdk.errors import EngineError
+from factorspec_server.sglang.launch_causes import cause_of, last
 from factorspec_server.sglang.launch_flags import LaunchOptions, sglang_environment, sglang_flags
 
 READY_S = 1800.0
@@ -34,8 +35,8 @@ GRACE_S = 40.0
 
 _POLL_S = 0.5
 _ANSWER_S = 120.0
-_KEPT_LINES = 60
-_SHOWN_LINES = 12
+_KEPT_LINES = 500
+_KEPT_CHARS = 2000
 
 #: what SGLang says -> what that means
 _PHASES = (
@@ -44,41 +45,6 @@ _PHASES = (
     (re.compile(r"Capture.*cuda graph begin", re.IGNORECASE), "capturing CUDA graphs"),
     (re.compile(r"Application startup complete"), "starting to answer"),
 )
-#: what SGLang says before it ends -> the error for it
-_CAUSES: tuple[tuple[re.Pattern[str], Callable[[str], Exception]], ...] = (
-    (
-        re.compile(r"error: ((?:unrecognized arguments|argument|ambiguous option|the following).*)"),
-        lambda found: FlagError(f"SGLang does not take its flags: {found}; `sglang serve --help` lists them"),
-    ),
-    (
-        re.compile(
-            r"((?:\S+OutOfMemoryError|CUDA out of memory|Not enough memory|Cannot allocate memory).*)"
-        ),
-        lambda found: EngineError(
-            f"too little memory: {found}; lower --context-length, --max-total-tokens or "
-            "--mem-fraction-static (behind the --), or take a smaller model"
-        ),
-    ),
-    (
-        re.compile(
-            r"((?:OSError|HFValidationError|.*RepositoryNotFoundError|.*LocalEntryNotFoundError"
-            r"|.*not a valid model identifier|.*couldn't connect to).*)"
-        ),
-        lambda found: ModelNotFound(f"SGLang cannot load the model: {found.strip()[:300]}"),
-    ),
-    (
-        re.compile(r"(No CUDA GPUs are available|Found no NVIDIA driver.*|Torch not compiled with CUDA.*)"),
-        lambda found: EngineError(f"{found}; add --device cpu to serve on this machine's processor"),
-    ),
-    (
-        re.compile(r"(.*[Aa]ddress already in use.*)"),
-        lambda found: EngineError(f"the port is in use: {found}"),
-    ),
-)
-
-
-class FlagError(Exception):
-    """SGLang's own flags are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +146,7 @@ class Launch:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._lines.append(line.rstrip())
+            self._lines.append(line.rstrip()[:_KEPT_CHARS])
             if self._is_ready.is_set():
                 sys.stderr.write(line)
                 continue
@@ -190,14 +156,10 @@ class Launch:
 
     def _failure(self) -> Exception:
         self._reader.join(5.0)
-        for pattern, error in _CAUSES:
-            for line in reversed(self._lines):
-                if found := pattern.search(line):
-                    return error(found[1])
-        return EngineError(f"SGLang ended with {self._process.returncode}\n{self._last_lines()}")
+        return cause_of(list(self._lines), self._process.returncode)
 
     def _last_lines(self) -> str:
-        return "\n".join(f"  | {line[:300]}" for line in list(self._lines)[-_SHOWN_LINES:])
+        return last(list(self._lines))
 
     def _answers(self, path: str) -> bool:
         try:
