@@ -55,6 +55,23 @@ _BOUND: Mapping[str, tuple[tuple[str, ...], str]] = {
     "--nnodes": (("1",), _NOT_TRIED),
     "--disaggregation-mode": (("null",), _NOT_TRIED),
 }
+_ONE_RANK = "with drafting a model runs on one GPU; start a server for each"
+_NOT_DRAFTED = "cannot go with drafting"
+_OFF = "leave it out, or say --drafting off before the --"
+#: the same where our worker drafts (``speculation.refusals`` says it once SGLang has read its flags)
+_REFUSED_BY_WORKER: Mapping[str, tuple[str, str]] = {
+    "--enable-dp-attention": (_NOT_DRAFTED, _OFF),
+    "--enable-lora": (_NOT_DRAFTED, _OFF),
+    "--enable-return-hidden-states": (_NOT_DRAFTED, _OFF),
+    "--enable-two-batch-overlap": (_NOT_DRAFTED, _OFF),
+}
+_BOUND_BY_WORKER: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "--tp-size": (("1",), _ONE_RANK),
+    "--tensor-parallel-size": (("1",), _ONE_RANK),
+    "--pp-size": (("1",), _ONE_RANK),
+    "--pipeline-parallel-size": (("1",), _ONE_RANK),
+    "--page-size": (("1",), _NOT_DRAFTED),
+}
 #: what a server on CPU needs, where nothing else is asked for
 _ON_CPU: Mapping[str, str | None] = {
     "--attention-backend": "torch_native",
@@ -161,13 +178,15 @@ def _chosen(options: LaunchOptions) -> dict[str, str | None]:
         flags["--skip-server-warmup"] = None  # it knows no key; we ask for a token ourselves
     if options.dtype is not None:
         flags["--dtype"] = options.dtype
-    if (
-        options.drafting != "off"
-        and has_worker()
-        and "--speculative-algorithm" not in _names(options.passed_on)
-    ):
+    if _is_drafted(options):
         flags["--speculative-algorithm"] = ALGORITHM_NAME
     return flags
+
+
+def _is_drafted(options: LaunchOptions) -> bool:
+    """True if our worker drafts."""
+    others = "--speculative-algorithm" in _names(options.passed_on)
+    return options.drafting != "off" and has_worker() and not others
 
 
 def has_worker() -> bool:
@@ -182,15 +201,19 @@ def _names(flags: Sequence[str]) -> Iterator[str]:
 
 def _problems(options: LaunchOptions) -> Iterator[Problem]:
     flags = options.passed_on
+    drafted = _is_drafted(options)
+    refused = {**_REFUSED, **(_REFUSED_BY_WORKER if drafted else {})}
+    bound = {**_BOUND, **(_BOUND_BY_WORKER if drafted else {})}
     for at, name in enumerate(flag.partition("=")[0] for flag in flags):
-        if name in _REFUSED:
-            reason, hint = _REFUSED[name]
+        if name in refused:
+            reason, hint = refused[name]
             yield Problem(name, reason, None, hint)
-        elif name in _BOUND:
-            allowed, reason = _BOUND[name]
+        elif name in bound:
+            allowed, reason = bound[name]
             value = flags[at].partition("=")[2] or next(iter(flags[at + 1 : at + 2]), "")
             if value not in allowed:
-                yield Problem(name, reason, repr(value), f"leave it out or say {allowed[0]}")
+                hint = _OFF if name in _BOUND_BY_WORKER else f"leave it out or say {allowed[0]}"
+                yield Problem(name, reason, repr(value), hint)
     if options.drafting not in ("auto", "off") and "--speculative-algorithm" in _names(flags):
         reason = "chooses who drafts, and --drafting what our own worker does"
         yield Problem("--speculative-algorithm", reason, None, "leave one of them out")

@@ -34,7 +34,7 @@ def pairs(flags: list[str]) -> dict[str, str | None]:
 
 
 def test_ours_come_first_and_what_is_passed_on_wins() -> None:
-    passed_on = ("--tp-size", "2", "--mem-fraction-static=0.7")
+    passed_on = ("--tp-size", "1", "--mem-fraction-static=0.7")
     flags = sglang_flags(options(device="cpu", dtype="bfloat16", passed_on=passed_on))
     found = pairs(flags)
     assert flags[-3:] == [*passed_on]
@@ -129,3 +129,25 @@ def test_weights_are_weighed_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "b.safetensors").write_bytes(b"x" * 5)
     assert model_bytes(str(tmp_path)) == 15
     assert model_bytes("Qwen/Qwen3-8B") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "value"),
+    [
+        (("--tp-size", "2"), "'2'"),
+        (("--tensor-parallel-size=8",), "'8'"),
+        (("--page-size", "16"), "'16'"),
+        (("--enable-lora",), None),
+    ],
+)
+def test_what_cannot_go_with_drafting_is_told_before_it_starts(
+    flags: tuple[str, ...], value: str | None
+) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        sglang_flags(options(drafting="auto", passed_on=flags))
+    (problem,) = caught.value.problems
+    assert (problem.place, problem.value) == (flags[0].partition("=")[0], value)
+    assert problem.hint == "leave it out, or say --drafting off before the --"
+    assert sglang_flags(options(drafting="off", passed_on=flags))[-len(flags) :] == list(flags)
+    other = (*flags, "--speculative-algorithm", "NGRAM")
+    assert sglang_flags(options(drafting="auto", passed_on=other))[-len(other) :] == list(other)
