@@ -15,6 +15,9 @@ from factorspec_server.drafting import DraftingPolicy, DraftingSpec
 from factorspec_server.engines.errors import SessionRefused, SessionStalled
 from factorspec_server.http.report import origins_of, session_counts
 
+#: of a record; engines switch between one that guesses and one that does not
+_MOST_POLICIES = 2
+
 
 class KeptRecord:
     """One record. Used by the worker's main thread, once it is opened.
@@ -24,7 +27,7 @@ class KeptRecord:
         serial: of the record; slots are used again.
         session: writes it.
         rows: what the slot's mask rows hold.
-        choosing: how many values the last plan ends with a choice among; None: with none, or with text.
+        choosing: how many values the last plan's first choice is among; None: there is none, or of text.
     """
 
     def __init__(
@@ -36,13 +39,12 @@ class KeptRecord:
         self.rows: list[Allowed | None] = [None] * num_rows
         self.choosing: int | None = None
         self._prompt = [*prompt]
-        self._drafting: DraftingSpec | None = None
-        self._policy: DraftingPolicy | None = None
+        self._policies: dict[DraftingSpec, DraftingPolicy] = {}
 
     def add_prompt(self, token_ids: Sequence[int]) -> None:
         """The next part of the prompt."""
         self._prompt += token_ids
-        self._drafting = None
+        self._policies.clear()
 
     def write(self, kept: int, tokens: Sequence[int]) -> None:
         """Bring the session to where the engine has it: so many tokens of before, and further ones.
@@ -77,8 +79,8 @@ class KeptRecord:
                 raise SessionStalled("the session is open but allows no token")
         except Exception as error:  # noqa: BLE001 - one record's session must not end the worker
             return failure_of(error)
-        if plan.choices and not plan.choices[-1].free:
-            self.choosing = plan.choices[-1].allowed.count
+        if plan.choices and not plan.choices[0].free:
+            self.choosing = plan.choices[0].allowed.count
         return cut_plan(plan, most)
 
     def row_behind(self, tokens: Sequence[int]) -> Allowed:
@@ -109,10 +111,13 @@ class KeptRecord:
             self.session.plan(guesses=_every_value, until_s=until_s)
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
-        if self._policy is None or self._drafting is not drafting:
-            self._drafting = drafting
-            self._policy = drafting.policy(self.session.decoder.vocabulary, self._prompt)
-        return self._policy
+        policy = self._policies.get(drafting)
+        if policy is None:
+            if len(self._policies) >= _MOST_POLICIES:
+                self._policies.clear()
+            policy = drafting.policy(self.session.decoder.vocabulary, self._prompt)
+            self._policies[drafting] = policy
+        return policy
 
 
 def _every_value(position: Position) -> Sequence[Guess]:

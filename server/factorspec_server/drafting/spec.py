@@ -9,7 +9,7 @@ It goes to other processes as JSON::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from factorspec_sdk.errors import JsonValue
@@ -66,6 +66,11 @@ class DraftingSpec:
     def is_of_prompt(self) -> bool:
         """True if what is drafted depends on the request's prompt."""
         return self.name in ("branches", "text", "tree")
+
+    @property
+    def resting(self) -> DraftingSpec:
+        """The same for while nothing is guessed; prompts matter as before."""
+        return replace(self, patience_s=0.0) if self.is_of_prompt else DraftingSpec(name="certain")
 
     def policy(self, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> DraftingPolicy:
         """A policy for one request, which keeps notes of it. O(prompt tokens)."""

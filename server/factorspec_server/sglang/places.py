@@ -129,7 +129,8 @@ _ON_CUDA: tuple[str | tuple[str, ...], ...] = (
          "max_bs", "device", "ragged_verify_mode", "capture_num_tokens", "capture_bs", "backend",
          "_ragged_capture_slots(num_tokens)",
          "_capture_ragged_verify_layout(num_tokens)", "_build_ragged_verify_token_buckets",
-         "_capture_one_stream(stream_idx)", "capture_one_shape", "_make_graph_key"),
+         "_capture_one_stream(stream_idx)", "capture_one_shape", "capture_prepare",
+         "_make_graph_key(size, stream_idx, variant_label)", "_resolve_lora_variant(forward_batch)"),
     ("sglang.srt.server_args:ServerArgs.override(source)",
      "sglang.srt.runtime_context:RuntimeContext.override(source)"),
 )  # fmt: skip

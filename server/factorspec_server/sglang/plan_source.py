@@ -24,7 +24,7 @@ from factorspec_server.sglang.policies import Policies
 
 _logger = logging.getLogger(__name__)
 #: guesses of one step may take so many seconds together
-_GUESS_S = 0.004
+_GUESS_S = 0.02
 #: a choice among more values is not looked behind; nor is one for longer than this
 _MOST_VALUES, _AT_ONCE_S = 16, 0.002
 #: a look of more seconds is a long one, and so many steps pass without any then
@@ -94,7 +94,7 @@ class LocalPlans:
 
     def __init__(self, row_words: int, policies: Policies | None = None) -> None:
         self._row_words = row_words
-        self._policies = policies or Policies(lambda session, prompt: Certain())
+        self._policies = Policies(lambda session, prompt: Certain()) if policies is None else policies
         self._choosing: list[tuple[int, Session]] = []
         self._resting = 0
 

@@ -15,9 +15,11 @@ from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord, Wanted
-from factorspec_server.drafting import Session
+from factorspec_server.drafting import DraftingSpec, Session
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, failure_of, write_row
+
+_CERTAIN = DraftingSpec(name="certain")
 
 
 class ServicePlans:
@@ -27,16 +29,17 @@ class ServicePlans:
         service: keeps the records that are asked about.
         row_words: words of a row of its vocabulary; an engine's rows may be wider.
         most: tokens of the longest plan that is of use.
-        has_prompts: what is drafted depends on requests' prompts.
+        drafting: what the service drafts; where a step has no guesses it is told to rest.
     """
 
     def __init__(
-        self, service: ConstraintService, row_words: int, most: int, *, has_prompts: bool = False
+        self, service: ConstraintService, row_words: int, most: int, drafting: DraftingSpec = _CERTAIN
     ) -> None:
         self._service = service
         self._row_words = row_words
         self._most = most
-        self._has_prompts = has_prompts
+        self._drafting = drafting
+        self._is_resting = False
         self._prompted: WeakSet[Session] = WeakSet()
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
@@ -44,8 +47,10 @@ class ServicePlans:
         if not asked:
             return []
         try:
-            if self._has_prompts:
+            if self._drafting.is_of_prompt:
                 self._tell_prompts(asked)
+            if self._drafting.guesses:
+                self._rest_or_guess(asked)
             plans = self._service.plans([self._wanted(request.session) for request in asked])
         except Exception as error:  # noqa: BLE001 - requests without records go on
             return [Failed(failure_of(error))] * len(asked)
@@ -75,6 +80,14 @@ class ServicePlans:
             if request.session not in self._prompted:
                 self._prompted.add(request.session)
                 cast(RemoteRecord, request.session).set_prompt(tuple(request.prompt))
+
+    def _rest_or_guess(self, asked: Sequence[Asked]) -> None:
+        """Tell the service when guesses end or begin; what it was asked before is answered as it was then."""
+        drafted = [request for request in asked if request.most]
+        is_resting = not any(request.guesses for request in drafted)
+        if drafted and is_resting != self._is_resting:
+            self._is_resting = is_resting
+            self._service.draft(self._drafting.resting if is_resting else self._drafting)
 
     def _wanted(self, session: Session) -> Wanted:
         return Wanted(cast(RemoteRecord, session), self._most)

@@ -82,8 +82,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         local = LocalPlans(self._words, Policies.of_spec(self._spec))
         if service is None:
             return local
-        has_prompts = self._spec.is_of_prompt
-        return MixedPlans(local, ServicePlans(service, self._words, self._most, has_prompts=has_prompts))
+        return MixedPlans(local, ServicePlans(service, self._words, self._most, self._spec))
 
     @cached_property
     def _chains(self) -> BatchChains:

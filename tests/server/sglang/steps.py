@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from factorspec_server.drafting import DraftingPolicy
+from factorspec_server.drafting import DraftingPolicy, Session
 from factorspec_server.sglang.acceptance import Ends, accept
 from factorspec_server.sglang.chains import Chain, Decision
-from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
+from factorspec_server.sglang.plan_source import Asked, LocalPlans
 from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.step_layout import StepLayout
 from tests.server.engines.toy_session import ToySession
@@ -25,7 +25,7 @@ ROW_WORDS = 32
 class Decoded:
     """A request in the making; ``tokens`` is what the engine holds of it, the first comes from the prompt."""
 
-    session: ToySession
+    session: Session
     seed: int
     tokens: list[int] = field(default_factory=lambda: [7])
     steps: int = 0
@@ -40,10 +40,17 @@ def drawn(seed: int, before: Sequence[int], allowed: Sequence[int]) -> int:
     return allowed[random.Random(f"{seed} {list(before)}").randrange(len(allowed))]
 
 
-def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, width: int | None) -> None:
-    """One step of all requests; ``width``: of a uniform layout, None: ragged with some padding."""
-    plans = LocalPlans(ROW_WORDS, Policies(lambda session, prompt: policy))
-    asked = [Asked(one.session, (), END, most, guesses=True) for one in requests]
+def step(
+    requests: Sequence[Decoded],
+    plans: LocalPlans,
+    *,
+    most: int,
+    width: int | None,
+    prompt: Sequence[int] = (),
+    guesses: bool = True,
+) -> list[Chain]:
+    """One step of all, and what it ran; ``width``: of a uniform layout, None: ragged, with some padding."""
+    asked = [Asked(one.session, prompt, END, most, guesses=guesses) for one in requests]
     chains = [chain for chain in plans.chains(asked) if isinstance(chain, Chain)]
     assert len(chains) == len(requests)
     uniform = None if width is None else StepLayout.uniform(chains, width)
@@ -52,17 +59,17 @@ def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, widt
     lengths = np.array([len(one.tokens) - 1 for one in requests], dtype=np.int64)
     layout.fill(block, chains, lengths)
     parts = np.split(block, np.cumsum(layout.sizes)[:-1])
-    ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts
+    ids, positions, owners, rows, askers, picks, offsets, guessed, known, firsts, counts, tokens = parts
     assert (counts == [len(chain.tokens) + 1 for chain in chains]).all()
     assert [int((owners == index).sum()) for index in range(len(chains))] == counts.tolist()
     assert not positions[owners < 0].any()
     assert not ids[owners < 0].any()
     ids[firsts] = [one.tokens[-1] for one in requests]
-    draws = _draws(requests, chains, (ids, positions, rows, firsts))
+    draws = _draws(requests, chains, (ids, positions, rows, firsts), plans)
     assert askers.tolist() == [at for at, chain in enumerate(chains) for _ in range(chain.num_rows)]
     assert len(set(rows.tolist())) == len(rows)
     shape = layout.num_requests, layout.num_ends
-    place, guess, certain = (torch.from_numpy(part.reshape(shape)) for part in (offsets, guesses, known))
+    place, guess, certain = (torch.from_numpy(part.reshape(shape)) for part in (offsets, guessed, known))
     written = torch.from_numpy(tokens.reshape(layout.num_requests, layout.stride))
     ends = Ends(place, guess, certain, written)
     stands = accept(ends, torch.from_numpy(draws)[torch.from_numpy(picks.reshape(shape))])
@@ -72,12 +79,14 @@ def step(requests: Sequence[Decoded], policy: DraftingPolicy, *, most: int, widt
         one.tokens += new
         one.steps += 1
         one.session.commit([token for token in new if token != END])
+    return chains
 
 
 def _draws(
     requests: Sequence[Decoded],
     chains: Sequence[Chain],
     inputs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    plans: LocalPlans,
 ) -> np.ndarray:
     """What a model draws at each row, which sees the inputs of its request up to the row."""
     ids, positions, rows, firsts = inputs
@@ -88,17 +97,17 @@ def _draws(
             seen = ids[firsts[index] : row + 1].tolist()
             assert positions[row] == len(one.tokens) - 2 + len(seen)
             assert decision is None or len(seen) == decision.offset + 1
-            found.append(_draw(one, seen, decision))
+            found.append(_draw(one, seen, decision, plans))
     assert at == len(rows)
     return np.array(found)
 
 
-def _draw(one: Decoded, seen: Sequence[int], decision: Decision | None) -> int:
+def _draw(one: Decoded, seen: Sequence[int], decision: Decision | None, plans: LocalPlans) -> int:
     """A token drawn under the mask row of a decision; rubbish where nothing is decided."""
     if decision is None or decision.allowed is None:
         return 12345
     row = np.full(ROW_WORDS + 2, -1, dtype=np.int32)
-    LocalPlans(ROW_WORDS).fill_rows([(row, decision)])
+    plans.fill_rows([(row, decision)])
     bits = np.unpackbits(row.view(np.uint8), bitorder="little")
     return drawn(one.seed, [*one.tokens[:-1], *seen], np.flatnonzero(bits).tolist())
 
@@ -108,14 +117,20 @@ def decode(
 ) -> list[Decoded]:
     """Three requests over the same records, decoded together to the end."""
     requests = [Decoded(ToySession(tuple(alternatives)), seed * 3 + at) for at in range(3)]
+    plans = LocalPlans(ROW_WORDS, Policies(lambda session, prompt: policy))
     while left := [one for one in requests if not one.is_done]:
-        step(left, policy, most=most, width=None if ragged else most + 1)
+        step(left, plans, most=most, width=None if ragged else most + 1)
     return requests
 
 
 def by_token(alternatives: Sequence[tuple[int, ...]], seed: int) -> list[int]:
     """The same request token by token."""
-    session, tokens = ToySession(tuple(alternatives)), [7]
+    return by_token_of(ToySession(tuple(alternatives)), seed)
+
+
+def by_token_of(session: Session, seed: int) -> list[int]:
+    """What a session's record comes to token by token."""
+    tokens = [7]
     while session.state != "complete":
         plan = session.plan()
         allowed = list(plan.tokens[:1]) or plan.choices[0].allowed.ids().tolist()
@@ -125,4 +140,4 @@ def by_token(alternatives: Sequence[tuple[int, ...]], seed: int) -> list[int]:
     return [*tokens, END]
 
 
-__all__ = ["END", "Decoded", "Failed", "by_token", "decode", "drawn", "step"]
+__all__ = ["END", "ROW_WORDS", "Decoded", "by_token", "by_token_of", "decode", "drawn", "step"]

@@ -12,7 +12,7 @@ import pytest
 
 from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.constraint_service import ConstraintService, Wanted
-from factorspec_server.drafting import Plan
+from factorspec_server.drafting import DraftingSpec, Plan, PolicyName
 from factorspec_server.drafting.seam import Allowed, Choice
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.early import prefill_processed, verify_resolved
@@ -31,6 +31,10 @@ class Service:
     answers: dict[int, Any] = field(default_factory=dict)
     asked: list[list[Wanted]] = field(default_factory=list)
     is_gone: bool = False
+    drafted: list[DraftingSpec] = field(default_factory=list)
+
+    def draft(self, drafting: DraftingSpec) -> None:
+        self.drafted.append(drafting)
 
     def ask(self, wanted: Sequence[Wanted]) -> None:
         self._check()
@@ -109,13 +113,23 @@ class Told(ToySession):
         self.prompts.append(token_ids)
 
 
-@pytest.mark.parametrize("has_prompts", [True, False])
-def test_a_record_is_told_its_prompt_once(has_prompts: bool) -> None:
-    service, told = cast(ConstraintService, Service()), Told()
-    plans = ServicePlans(service, WORDS, MOST, has_prompts=has_prompts)
+@pytest.mark.parametrize("name", ["tree", "chain", "certain"])
+def test_a_record_is_told_its_prompt_once(name: PolicyName) -> None:
+    service, told, spec = Service(), Told(), DraftingSpec(name=name)
+    plans = ServicePlans(cast(ConstraintService, service), WORDS, MOST, spec)
     for _ in range(3):
         plans.chains([Asked(told, [8, 9], END, 5)])
-    assert told.prompts == [(8, 9)] * has_prompts
+    assert told.prompts == [(8, 9)] * spec.is_of_prompt
+
+
+@pytest.mark.parametrize("name", ["tree", "chain", "certain"])
+def test_a_service_rests_while_steps_have_no_guesses(name: PolicyName) -> None:
+    service, told, spec = Service(), Told(), DraftingSpec(name=name, breadth=1)
+    plans = ServicePlans(cast(ConstraintService, service), WORDS, MOST, spec)
+    for guesses, most in ((True, 5), (True, 0), (False, 0), (False, 5), (False, 5), (True, 5)):
+        plans.chains([Asked(told, (), END, most, guesses=guesses)])
+    assert service.drafted == ([spec.resting, spec] if spec.guesses else [])
+    assert spec.resting.is_of_prompt == spec.is_of_prompt
 
 
 class Late(Allowed):
