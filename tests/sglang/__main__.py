@@ -26,9 +26,12 @@ from factorspec_server.engines.smollm2 import smollm2_dir
 from factorspec_server.sglang.compat import REFERENCE
 from tests.conformance.openai_package.target import PREFIX
 from tests.sglang.environment import ROOT, NotHere, made, sources_folder, wheel_folder
+from tests.sglang.processes import command_of, marked, nameless_memory, processes
 
 URL_VARIABLE = "FACTORSPEC_SGLANG_URL"
 SOURCES_VARIABLE = "FACTORSPEC_SGLANG_SOURCES"
+MARK_VARIABLE = "FACTORSPEC_SGLANG_MARK"
+"""How tests get to know which processes are the server's: those with this text in their environment."""
 _MARK = "FACTORSPEC_TEST_RUN"
 _READY_S = 600.0
 _GONE_S = 60.0
@@ -38,6 +41,7 @@ _TESTS_S = 480.0
 _CAPABILITIES = "chat,record,relations,tools"
 _FLAGS = (
     "--context-length", "4096", "--max-total-tokens", "16384", "--constrained-json-disable-any-whitespace",
+    "--enable-metrics",
 )  # fmt: skip
 
 
@@ -75,6 +79,7 @@ def _run(python: Path, folder: Path, rest: list[str]) -> int:
             **os.environ,
             URL_VARIABLE: server.url,
             SOURCES_VARIABLE: str(sources_folder(python)),
+            MARK_VARIABLE: server.mark,
             f"{PREFIX}URL": server.url,
             f"{PREFIX}CAPABILITIES": _CAPABILITIES,
         }
@@ -105,18 +110,21 @@ class _Server:
 
     def kill(self) -> list[str]:
         """Kill ``factorspec serve``; what is left of it after a while."""
+        memory = {file for process in marked(self.mark) for file in nameless_memory(process)}
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         deadline = time.monotonic() + _GONE_S
-        while (left := [*self._left()]) and time.monotonic() < deadline:
+        while (left := [*self._left(memory)]) and time.monotonic() < deadline:
             time.sleep(0.2)
+        print(f"the server had {len(memory)} blocks of memory without a name")
         return left
 
-    def _left(self) -> Iterator[str]:
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and self.mark.encode() in _read(entry / "environ"):
-                command = _read(entry / "cmdline").replace(bytes(1), b" ")
-                yield f"process {entry.name}: {command.decode(errors='replace')[:200]}"
+    def _left(self, memory: set[tuple[int, int]]) -> Iterator[str]:
+        for process in marked(self.mark):
+            yield f"process {process.name}: {command_of(process)[:200]}"
+        for process in processes():
+            if memory.intersection(nameless_memory(process)):
+                yield f"memory without a name, held by {process.name}: {command_of(process)[:200]}"
         yield from (str(path) for path in Path("/dev/shm").glob("*factorspec*"))
         with closing(socket.socket()) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -137,6 +145,7 @@ def _serving(python: Path, search: Path, log: Path) -> Iterator[_Server]:
     command = [
         str(python), "-m", "factorspec_server", "serve", "--engine", "sglang", "--device", "cpu",
         "--model", str(smollm2_dir(progress=False)), "--dtype", "float32", "--max-batch", "16",
+        "--workers", "2", "--deadline-s", "60",
         "--port", str(port), "--", *_FLAGS,
     ]  # fmt: skip
     with log.open("wb") as written:
@@ -157,13 +166,6 @@ def _wait(server: _Server) -> None:
             raise SystemExit(f"SGLang did not start\n{server.last_lines()}")
         time.sleep(0.5)
     print(server.log.read_text(errors="replace").rstrip(), flush=True)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 if __name__ == "__main__":

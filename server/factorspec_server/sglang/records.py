@@ -6,8 +6,12 @@ closed; whoever hears that a request has ended asks for their counts and gives t
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from queue import SimpleQueue
 from typing import Protocol, Self, cast, runtime_checkable
 
 from factorspec_sdk.decoding import Session
@@ -21,6 +25,8 @@ from factorspec_server.http.report import origins_of, session_counts
 from factorspec_server.sglang.envelope import Envelope, RequestOptions
 
 Counts = dict[str, JsonValue]
+
+_logger = logging.getLogger(__name__)
 
 
 class Record(drafting.Session, Protocol):
@@ -129,6 +135,22 @@ def has_ended(record: Record) -> bool:
 
 
 def give_back(record: object) -> None:
-    """Close a record that somebody else keeps."""
+    """Close a record that somebody else keeps, soon. May be called by destructors, which run anywhere."""
     if isinstance(record, Held):
-        record.close()
+        _closing().put(record)
+
+
+@cache
+def _closing() -> SimpleQueue[Held]:
+    """Records for a thread to close: closing takes locks, which a destructor's thread may have."""
+    waiting: SimpleQueue[Held] = SimpleQueue()
+    threading.Thread(target=_close, args=(waiting,), name="factorspec-closing", daemon=True).start()
+    return waiting
+
+
+def _close(waiting: SimpleQueue[Held]) -> None:
+    while True:
+        try:
+            waiting.get().close()
+        except Exception:  # the thread must outlive whatever one record does
+            _logger.exception("a record is not closed")

@@ -16,8 +16,8 @@ from factorspec_server.sglang.relations import Relations, end_ids_of
 from factorspec_server.sglang.service_settings import ServiceSettings
 
 #: places for records, for each request that may run: those that wait for their turn have one already
-_PLACES = 8
-_LEAST_PLACES = 512
+_PLACES = 16
+_LEAST_PLACES, _MOST_PLACES = 1024, 4096
 
 
 class ServiceRelations:
@@ -64,9 +64,10 @@ class ServiceRelations:
 def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:
     """Sizes of the service of one scheduler."""
     most: int = compat.setting(server_args, "speculative_num_draft_tokens") or 1
+    running: int = compat.setting(server_args, "max_running_requests") or 0
     return ServiceOptions(
         workers=settings.workers,
-        records=max(_LEAST_PLACES, _PLACES * (compat.setting(server_args, "max_running_requests") or 0)),
+        records=min(_MOST_PLACES, max(_LEAST_PLACES, _PLACES * running)),
         most_tokens=max(64, most),
         deadline_s=settings.deadline_s,
     )

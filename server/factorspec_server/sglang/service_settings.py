@@ -45,7 +45,7 @@ class ServiceSettings:
         text = environment.get(WORKERS_VARIABLE, "")
         if text and not (text.isdecimal() and int(text) <= MOST_WORKERS):
             raise ValueError(f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {text!r}")
-        workers = int(text) if text else 0
+        workers = int(text) if text else _usual_workers(device)
         return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
 
 
@@ -57,6 +57,11 @@ def keeps_records(settings: ServiceSettings, tp_size: int) -> bool:
 def can_serve() -> bool:
     """True if the system has what the service is made of: memory without a name, and ends with its parent."""
     return sys.platform == "linux" and hasattr(os, "memfd_create")
+
+
+def _usual_workers(device: str) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(_ON_CUDA, cores // 2)) if device == "cuda" else 1
 
 
 def _deadline_s(text: str) -> float:

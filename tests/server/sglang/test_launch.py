@@ -21,6 +21,7 @@ from factorspec_server.sglang import launch
 from factorspec_server.sglang.launch import launched
 from factorspec_server.sglang.launch_causes import FlagError
 from factorspec_server.sglang.launch_flags import LaunchOptions
+from factorspec_server.sglang.service_settings import ServiceSettings
 
 STAND_IN = """
 import json, os, subprocess, sys, time
@@ -205,11 +206,27 @@ def test_the_command_says_what_is_served_and_that_it_ended(
 
 
 @pytest.mark.parametrize(
+    ("tp_size", "settings", "told"),
+    [
+        (1, ServiceSettings(2, 2.5), "constraint workers 2, longest wait 2.5 s"),
+        (1, ServiceSettings(0), "records are kept by the scheduler"),
+        (2, ServiceSettings(2), "records are kept by the scheduler"),
+    ],
+)
+def test_who_keeps_records_is_told(tp_size: int, settings: ServiceSettings, told: str) -> None:
+    assert serve_sglang._keepers(launch.Started({"tp_size": tp_size}, {}), settings) == told
+
+
+@pytest.mark.parametrize(
     ("fields", "told"),
     [
         ({"model": "nothing"}, "no model 'nothing'"),
         ({"model": "/nowhere/at-all"}, "no model '/nowhere/at-all'"),
         ({"device": None}, "no CUDA device is here.*--device cpu"),
+        (
+            {"model": "a/b", "device": "cpu", "deadline_s": -1.0},
+            "FACTORSPEC_DEADLINE_S must be seconds above 0",
+        ),
         ({"host": "0.0.0.0"}, "set FACTORSPEC_API_KEY"),
     ],
 )

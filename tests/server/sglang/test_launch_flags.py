@@ -124,6 +124,11 @@ def test_a_key_travels_by_environment_and_never_as_a_flag() -> None:
     assert sglang_environment(options(device="cpu"), {"OMP_NUM_THREADS": "7"})["OMP_NUM_THREADS"] == "7"
 
 
+def test_workers_and_their_deadline_travel_by_environment() -> None:
+    given = sglang_environment(options(workers=0, deadline_s=2.5), {"FACTORSPEC_WORKERS": "7"})
+    assert given == {"FACTORSPEC_WORKERS": "0", "FACTORSPEC_DEADLINE_S": "2.5"}
+
+
 def test_weights_are_weighed_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").write_bytes(b"x" * 10)
     (tmp_path / "b.safetensors").write_bytes(b"x" * 5)

@@ -195,6 +195,9 @@ def test_what_somebody_else_keeps_is_told_alike_and_given_back(
     assert report["complete"] is True
     sender.send(*finished_of(opener))  # the thread is at the next one: this one is given back
     asyncio.run(board.take("s", 1))
+    deadline = time.monotonic() + 30
+    while not record.closed and time.monotonic() < deadline:
+        time.sleep(0.001)
     assert record.closed
 
 

@@ -7,10 +7,24 @@ import os
 import pytest
 
 from factorspec_server.sglang.service_settings import (
+    DEADLINE_S,
     MOST_WORKERS,
     ServiceSettings,
     keeps_records,
 )
+
+
+def cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
+
+
+@pytest.mark.parametrize(("count", "workers"), [(1, 1), (2, 1), (6, 3), (16, 8), (128, 8)])
+def test_beside_a_gpu_half_of_the_cores_are_workers(
+    monkeypatch: pytest.MonkeyPatch, count: int, workers: int
+) -> None:
+    cores(monkeypatch, count)
+    assert ServiceSettings.read({}, "cuda") == ServiceSettings(workers, DEADLINE_S)
+    assert ServiceSettings.read({}, "cpu") == ServiceSettings(1, DEADLINE_S)
 
 
 def test_the_environment_decides() -> None:
