@@ -7,6 +7,7 @@ closed; whoever hears that a request has ended asks for their counts and gives t
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -136,7 +137,7 @@ def has_ended(record: Record) -> bool:
 
 def give_back(record: object) -> None:
     """Close a record that somebody else keeps, soon. May be called by destructors, which run anywhere."""
-    if isinstance(record, Held):
+    if isinstance(record, Held) and not sys.is_finalizing():
         _closing().put(record)
 
 
