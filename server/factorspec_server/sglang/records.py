@@ -43,7 +43,7 @@ class Record(drafting.Session, Protocol):
 
     @property
     def text(self) -> str:
-        """Their text. Once nobody writes, from any thread."""
+        """Their text."""
 
     def commit(self, token_ids: Sequence[int], /) -> int:
         """Write tokens up to the first that is not allowed; how many were written."""
@@ -63,7 +63,8 @@ class Held(Protocol):
     """A record that somebody else keeps. Both calls may come from any thread."""
 
     def finish(self, *, origins: bool) -> Counts:
-        """``session_counts``, and ``origins`` where they are asked for; nobody writes any more.
+        """``session_counts``, ``text``, ``complete``, and ``origins`` where they are asked for; nobody writes
+        any more.
 
         Raises:
             FactorspecError: whoever keeps it does not answer in time.
@@ -122,7 +123,8 @@ def counts_of(record: Record, *, origins: bool) -> Counts:
     session = cast("Session | AnswerSession", record)
     vocabulary = session.vocabulary if isinstance(session, AnswerSession) else session.decoder.vocabulary
     told: Counts = {"origins": origins_of(session, vocabulary)} if origins else {}
-    return {**session_counts(session), **told}
+    is_complete = session.state == "complete"
+    return {**session_counts(session), "text": session.text, "complete": is_complete, **told}
 
 
 def is_cut(record: Record) -> bool:

@@ -51,7 +51,7 @@ INTERNAL = ("certificates", "complete", "digest", "error", "tool_certificates")
 #: of a record whose keeper is gone
 _UNCOUNTED: Report = {
     "exact": False, "near_limit": False, "tokens": 0, "certain": 0, "chosen": 0, "free": 0,
-    "choice_points": 0,
+    "choice_points": 0, "complete": False,
 }  # fmt: skip
 
 _logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def report_of(opened: Opened, ended: Ended) -> Report:
     grammar, error = ended.grammar, ended.error
     try:
         counted = counts_of(grammar.session, origins=opened.options.origins)
-        text = grammar.session.text
+        text = str(counted.pop("text"))
     except FactorspecError as lost:
         _logger.error("what a record counted is lost: %s", lost)
         counted, text, error = {**_UNCOUNTED, "tokens": grammar.session.num_tokens}, "", error or lost
