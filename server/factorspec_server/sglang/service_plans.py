@@ -73,7 +73,7 @@ class ServicePlans:
     @property
     def waited_s(self) -> float:
         """See ``PlanSource``."""
-        return self._service.stats().waited_s
+        return self._service.waited_s
 
     def _tell_prompts(self, asked: Sequence[Asked]) -> None:
         for request in asked:

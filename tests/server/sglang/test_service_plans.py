@@ -30,6 +30,7 @@ class Service:
 
     answers: dict[int, Any] = field(default_factory=dict)
     asked: list[list[Wanted]] = field(default_factory=list)
+    waited_s: float = 0.25
     is_gone: bool = False
     drafted: list[DraftingSpec] = field(default_factory=list)
 
@@ -45,9 +46,6 @@ class Service:
         return [
             self.answers.get(at) or cast(ToySession, each.record).plan() for at, each in enumerate(wanted)
         ]
-
-    def stats(self) -> SimpleNamespace:
-        return SimpleNamespace(waited_s=0.25)
 
     def _check(self) -> None:
         if self.is_gone:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.constraint_service.pairs import NOTES, compiler_of, serving
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import FactorspecError
@@ -25,6 +24,7 @@ from factorspec_server.sglang.plan_source import LocalPlans, PlanSource
 from factorspec_server.sglang.records import counts_of
 from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
+from tests.constraint_service.pairs import NOTES, compiler_of, serving
 from tests.server.http.serving import TRIP
 from tests.server.sglang.test_batch_chains import Request
 
