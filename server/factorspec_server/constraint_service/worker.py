@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -41,6 +42,7 @@ from factorspec_server.constraint_service.step_words import (
     DRAFT,
     PACKET_BYTES,
     PROMPT,
+    Question,
     drafting_of,
     is_last,
     questions,
@@ -53,6 +55,8 @@ from factorspec_server.settings import Budgets
 _GIVE_WAY_S = 0.0001
 _RECEIVED_BYTES = 1 << 16
 _MOST_KEPT_PLANS = 2048
+#: guesses of a step may take so many seconds together; the other records are planned without
+_GUESS_S = 0.0015
 #: a choice among more values is not looked behind; nor is one for longer than this
 _MOST_VALUES, _AT_ONCE_S = 16, 0.002
 
@@ -154,15 +158,17 @@ class Worker:
 
     def _step_over(self, words: array[int]) -> None:
         """Answer a step: all plans, the bell, all rows, the bell; then look behind choices."""
-        step = words[1]
+        step, drafting = words[1], self._drafting
+        until_s = inf if drafting.patience_s is None else perf_counter() + _GUESS_S
         answered: list[tuple[KeptRecord, Encoded]] = []
-        for slot, serial, number, most, kept, tokens in questions(words):
+        for slot, serial, number, most, kept, tokens in _in_turn([*questions(words)], step):
             record = self._record(slot, serial)
             if record is None:
                 continue
             try:
                 record.write(kept, tokens)
-                plan = record.plan(self._drafting, most)
+                is_late = drafting.guesses and bool(answered) and perf_counter() > until_s
+                plan = record.plan(drafting.resting if is_late else drafting, most)
             except Exception as error:  # noqa: BLE001 - one record must not end the others
                 plan = failure_of(error)
             encoded = self._encode(plan)
@@ -295,6 +301,12 @@ class Worker:
     def _send(self, header: dict[str, Any], body: bytes = b"") -> None:
         with self._sending:
             self._control.sendall(packed(header, body))
+
+
+def _in_turn(asked: list[Question], step: int) -> list[Question]:
+    """The questions of a step, beginning with another one each time: the last ones get fewer guesses."""
+    start = step % len(asked) if asked else 0
+    return asked[start:] + asked[:start]
 
 
 def _read_document(text: bytes) -> dict[str, JsonValue]:
