@@ -9,11 +9,14 @@ from typing import Any
 
 from factorspec_server.drafting import CostModel
 from factorspec_server.sglang import compat, many_rows
+from factorspec_server.sglang.eager_costs import EagerCosts
 from factorspec_server.sglang.shapes import ManyRows, Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
 logger = logging.getLogger(__name__)
 _MOST_EAGER = 1 << 14
+#: steps between two looks at what steps cost
+_LEARNT_EVERY = 16
 
 
 class Graphs:
@@ -38,6 +41,18 @@ class Graphs:
         self._uniform: dict[int, Any] = {}
         self._ragged: Any = None
         self.shapes = _eager(most, ragged=settings.ragged is not False)
+        #: None: nobody waits for a step, so what it takes is not seen here
+        self._costs = EagerCosts() if model_runner.device == "cpu" else None
+        self._num_ran = 0
+
+    def ran(self, inputs: int, seconds: float) -> None:
+        """A step took so long, if it was waited for."""
+        if self._costs is not None:
+            self._costs.ran(inputs, seconds)
+            self._num_ran += 1
+            cost = self._costs.model if self._num_ran % _LEARNT_EVERY == 0 else None
+            if cost is not None:
+                self.shapes = self.shapes.costing(cost)
 
     @property
     def _has_ragged(self) -> bool:

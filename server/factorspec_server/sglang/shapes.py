@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 from typing import NamedTuple
 
@@ -120,6 +120,12 @@ class Shapes:
                 raise ValueError(f"{name} must ascend from 1 on, got {values!r}")
         if not self.widths or self.widths[0] != 1:
             raise ValueError(f"widths must begin with 1, got {self.widths!r}")
+
+    def costing(self, cost: CostModel) -> Shapes:
+        """The same shapes, all of which cost by their inputs alone."""
+        ragged = None if self.ragged is None else cost
+        many = None if self.many is None else replace(self.many, uniform=cost, ragged=ragged)
+        return replace(self, uniform=cost, ragged=ragged, many=many)
 
     @property
     def most(self) -> int:

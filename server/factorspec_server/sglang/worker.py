@@ -237,7 +237,9 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def _run(self, batch: Any, shape: Shape, rows: torch.Tensor | None, num_rows: int) -> Any:
         with self._graphs.in_place(shape, rows, many=num_rows > len(batch.reqs)):
+            began_s = perf_counter()
             result = self._target_worker.forward_batch_generation(batch, is_verify=True)
+            self._graphs.ran(len(batch.input_ids), perf_counter() - began_s)
         # there last tokens are filtered, which are known at the end
         compat.wait_for_the_end(self._model_runner)
         output = result.logits_output
