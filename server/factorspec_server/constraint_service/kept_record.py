@@ -27,6 +27,7 @@ class KeptRecord:
         serial: of the record; slots are used again.
         session: writes it.
         rows: what the slot's mask rows hold.
+        question: number of the last one.
         choosing: how many values the last plan's first choice is among; None: there is none, or of text.
     """
 
@@ -38,6 +39,7 @@ class KeptRecord:
         self.session = session
         self.rows: list[Allowed | None] = [None] * num_rows
         self.choosing: int | None = None
+        self.question = 0
         self._prompt = [*prompt]
         self._policies: dict[DraftingSpec, DraftingPolicy] = {}
 
@@ -105,10 +107,15 @@ class KeptRecord:
             counted["origins"] = origins_of(self.session, self.session.decoder.vocabulary)
         return counted
 
-    def look_behind(self, until_s: float) -> None:
-        """Work out what is certain behind each value of the last choice; the spec's runs keep it."""
+    def look_behind(self, until_s: float) -> Plan | None:
+        """Work out what is certain behind each value of the last choice; the spec's runs keep it.
+
+        Returns:
+            The plan with all these guesses; None where the session cannot tell.
+        """
         with suppress(Exception):  # the session says so itself when it is asked
-            self.session.plan(guesses=_every_value, until_s=until_s)
+            return self.session.plan(guesses=_every_value, until_s=until_s)
+        return None
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
         policy = self._policies.get(drafting)

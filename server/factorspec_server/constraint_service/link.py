@@ -41,6 +41,7 @@ class Link:
         nursery: number of the nursery that forks it.
         alive: nobody has seen it die.
         ready: it has said hello.
+        pid: then, of its process.
         records: open ones.
         opening: those being opened.
         step_socket, control_socket: the engine's ends.
@@ -52,6 +53,7 @@ class Link:
         self.nursery = nursery
         self.alive = True
         self.ready = False
+        self.pid: int | None = None
         self.records: set[int] = set()
         self.opening = 0
         self.asked = 0
@@ -122,7 +124,8 @@ class Link:
     def _settle(self, header: dict[str, Any], body: bytes) -> None:
         if "hello" in header:
             with suppress(ProcessLookupError):
-                self._pid_fd = os.pidfd_open(header["hello"])
+                self.pid = int(header["hello"])
+                self._pid_fd = os.pidfd_open(self.pid)
             self.ready = True
             return
         with self._lock:

@@ -4,6 +4,7 @@
 
     bells   one line of 64 bytes for each worker: [step whose plans are out, step whose rows are out, …]
     plans   one block for each record (``plan_words.py``), its first word the question that it answers
+    ahead   another one for each (``ahead_words.py``): the plans behind each value of the last choice
     rows    for each record ``rows`` mask rows of ``row_words`` words (``tokens/masks.py``)
 
 All words are int32 in the machine's order. Each has one writer: the worker that serves the record, or whose
@@ -50,7 +51,7 @@ class Layout:
     @property
     def num_bytes(self) -> int:
         """Of the whole; the system gives room only to what is written."""
-        per_record = self.plan_words + self.rows * self.row_words
+        per_record = 2 * self.plan_words + self.rows * self.row_words
         return _WORD_BYTES * (self.workers * _LINE_WORDS + self.records * per_record)
 
 
@@ -68,7 +69,8 @@ class Memory:
         self.layout = layout
         self._map = mmap.mmap(fd, layout.num_bytes)
         self._plans_at = layout.workers * _LINE_WORDS
-        rows_at = self._plans_at + layout.records * layout.plan_words
+        self._ahead_at = self._plans_at + layout.records * layout.plan_words
+        rows_at = self._ahead_at + layout.records * layout.plan_words
         self._view = memoryview(self._map)
         self.words = self._view[: rows_at * _WORD_BYTES].cast("i")
         shape = (layout.records, layout.rows, layout.row_words)
@@ -89,6 +91,10 @@ class Memory:
     def plan_at(self, slot: int) -> int:
         """The first word of a record's plan block."""
         return self._plans_at + slot * self.layout.plan_words
+
+    def ahead_at(self, slot: int) -> int:
+        """The first word of what is known ahead of a record."""
+        return self._ahead_at + slot * self.layout.plan_words
 
     def ring(self, worker: int, which: int, step: int) -> None:
         """Note that the plans (0) or rows (1) of a step are out."""

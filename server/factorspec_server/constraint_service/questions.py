@@ -13,17 +13,19 @@ from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
+from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER, read_ahead
 from factorspec_server.constraint_service.failures import failure_from
 from factorspec_server.constraint_service.link import Link, wait_for
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.options import ServiceOptions
-from factorspec_server.constraint_service.plan_words import ASK, decode
+from factorspec_server.constraint_service.plan_words import ASK, CERTAIN, HEAD, decode
 from factorspec_server.constraint_service.record import RemoteRecord
 from factorspec_server.constraint_service.remote_row import RemoteRow
 from factorspec_server.constraint_service.stats import Waits
 from factorspec_server.constraint_service.step_words import Asking, prompt_packets
 
 _MOST_NUMBER = 1 << 30
+_MOST_KNOWN = 1024
 
 
 class Teller(Protocol):
@@ -38,6 +40,7 @@ class Questions:
 
     Attributes:
         reads_prompts: workers need the records' prompts.
+        looks_ahead: what workers work out ahead is what would be planned.
     """
 
     def __init__(self, memory: Memory, options: ServiceOptions, teller: Teller, waits: Waits) -> None:
@@ -46,8 +49,11 @@ class Questions:
         self._teller = teller
         self._waits = waits
         self._step = 0
+        #: certain plans without rows by their words
+        self._known: dict[bytes, Plan] = {}
         self._waiting: set[RemoteRecord] = set()
         self.reads_prompts = False
+        self.looks_ahead = IS_IN_ORDER
 
     @property
     def num_waiting(self) -> int:
@@ -59,6 +65,9 @@ class Questions:
         new = [record for record in records if self._must_ask(record)]
         if not new:
             return
+        if self.looks_ahead:
+            for record in new:
+                self._look_up(record)
         self._step = step = self._step % _MOST_NUMBER + 1
         asking: dict[Link, Asking] = {}
         for record in new:
@@ -75,12 +84,27 @@ class Questions:
             asked.add(
                 place.slot, place.serial, place.question, most, place.sent, record.tokens_from(place.sent)
             )
-            place.sent, place.asked, place.step, place.answered = record.num_tokens, record.version, step, -1
+            place.sent, place.asked, place.step = record.num_tokens, record.version, step
         for link, asked in asking.items():
             link.asked = step
             for words in asked.packets:
                 link.send_packet(words)
-        self._waiting.update(new)
+        self._waiting.update(record for record in new if record.place.answered != record.version)
+
+    def _look_up(self, record: RemoteRecord) -> None:
+        """Answer from what the worker has worked out ahead, if it has. It is asked all the same: so it goes
+        along, and looks ahead again.
+        """
+        place, plan = record.place, record.place.answer
+        if place.answered != place.asked or not isinstance(plan, Plan) or not plan.choices:
+            return
+        tokens = record.tokens_from(place.sent)
+        if len(tokens) != len(plan.tokens) + 1 or tuple(tokens[:-1]) != plan.tokens:
+            return
+        found = read_ahead(self._memory, place.slot, place.serial, place.question, tokens[-1])
+        if found is not None:
+            place.answer, place.answered = found, record.version
+            record.follow(found)
 
     def _must_ask(self, record: RemoteRecord) -> bool:
         place = record.place
@@ -124,18 +148,27 @@ class Questions:
         words, at = self._memory.words, self._memory.plan_at(place.slot)
         if place.asked != record.version or words[at] != place.question or words[at + 1] != place.serial:
             return False
+        block = words[at + 2 : at + HEAD + words[at + HEAD - 1]]
+        key = block.tobytes() if block[0] == CERTAIN else b""
         rows = _Rows(self, record, place.question)
-        end = at + self._memory.layout.plan_words
-        found = decode(words[at + 2 : end], rows.make)
+        found = self._known.get(key) or decode(block, rows.make)
         self._waiting.discard(record)
         place.answered = record.version
         if isinstance(found, bytes):
             place.answer = failure_from(json.loads(found))
             return True
+        if rows.are_none and key:
+            self._keep(key, found)
         rows.plan = found
         place.answer = found
         record.follow(found)
         return True
+
+    def _keep(self, key: bytes, plan: Plan) -> None:
+        """Records of one spec have many plans in common."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = plan
 
     def shared_row(self, record: RemoteRecord, question: int, serial: int, row: int) -> Row | None:
         """A row of the answer to a question, if it is still there; waits until it is written."""
@@ -162,7 +195,7 @@ class Questions:
 class _Rows:
     """The rows of one answer; see ``RowSource``."""
 
-    __slots__ = ("_question", "_questions", "_record", "_serial", "_size", "_version", "plan")
+    __slots__ = ("_question", "_questions", "_record", "_serial", "_size", "_version", "are_none", "plan")
 
     def __init__(self, questions: Questions, record: RemoteRecord, question: int) -> None:
         self._questions = questions
@@ -170,8 +203,10 @@ class _Rows:
         self._question, self._serial = question, record.place.serial
         self._size, self._version = record.num_tokens, record.rolled_back
         self.plan: Plan | None = None
+        self.are_none = True
 
     def make(self, node: int, count: int, row: int) -> Allowed:
+        self.are_none = False
         return RemoteRow(count, self, node, None if row == ASK else row)
 
     def shared(self, row: int, /) -> Row | None:

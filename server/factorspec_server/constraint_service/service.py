@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from factorspec_sdk.decoding import OnBudget, Plan
 from factorspec_sdk.errors import EngineError, FactorspecError, JsonValue, Overloaded, Problem
+from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER
 from factorspec_server.constraint_service.failures import WorkerLost, failure_of
 from factorspec_server.constraint_service.keeper import Keeper
 from factorspec_server.constraint_service.link import Link
@@ -89,6 +90,7 @@ class ConstraintService:
         with self._lock:
             self._drafting = drafting
             self._questions.reads_prompts = drafting.is_of_prompt
+            self._questions.looks_ahead = IS_IN_ORDER and drafting.name == "certain"
             for link in self._keeper.links:
                 link.send_packet(drafting_packet(drafting))
 
@@ -156,6 +158,11 @@ class ConstraintService:
     def waited_s(self) -> float:
         """Seconds that the step thread has stood waiting for plans and rows so far."""
         return self._waits.total_s
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Processes of the workers that serve now."""
+        return [link.pid for link in self._keeper.links if link.pid is not None]
 
     def stats(self) -> ServiceStats:
         """A snapshot of what it counts."""

@@ -13,6 +13,7 @@ It ends when one of its sockets does, and is killed by the system when the nurse
 from __future__ import annotations
 
 import json
+import logging
 import os
 import queue
 import select
@@ -32,6 +33,7 @@ from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
+from factorspec_server.constraint_service.ahead_words import branches_of, write_ahead
 from factorspec_server.constraint_service.failures import failure_bytes, failure_json, failure_of
 from factorspec_server.constraint_service.kept_record import KeptRecord
 from factorspec_server.constraint_service.memory import Memory
@@ -51,6 +53,7 @@ from factorspec_server.drafting import DraftingSpec
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.settings import Budgets
 
+_logger = logging.getLogger(__name__)
 #: the compiler lets the main thread go on after so many seconds
 _GIVE_WAY_S = 0.0001
 _RECEIVED_BYTES = 1 << 16
@@ -171,6 +174,7 @@ class Worker:
                 plan = record.plan(drafting.resting if is_late else drafting, most)
             except Exception as error:  # noqa: BLE001 - one record must not end the others
                 plan = failure_of(error)
+            record.question = number
             encoded = self._encode(plan)
             self._publish(slot, serial, number, encoded[0])
             answered.append((record, encoded))
@@ -222,7 +226,15 @@ class Worker:
         for count, at in sorted(choosing):
             if count > _MOST_VALUES or self._is_wanted():
                 return
-            records[at].look_behind(perf_counter() + _AT_ONCE_S)
+            try:
+                self._look_behind(records[at])
+            except Exception:  # nothing depends on it
+                _logger.exception("looking ahead failed")
+
+    def _look_behind(self, record: KeptRecord) -> None:
+        plan = record.look_behind(perf_counter() + _AT_ONCE_S)
+        if plan is not None and plan.choices and self._drafting.name == "certain":
+            write_ahead(self._memory, record.slot, record.serial, record.question, branches_of(plan))
 
     def _is_wanted(self) -> bool:
         return bool(self._told) or bool(select.select((self._step,), (), (), 0)[0])
