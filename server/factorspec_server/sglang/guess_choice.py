@@ -24,6 +24,7 @@ from factorspec_server.sglang.shapes import Candidate, ManyRows, Shape, Shapes, 
 
 #: least chances of what is run, descending
 THRESHOLDS = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
+_COLUMN = np.array(THRESHOLDS)[:, None]
 
 
 class Chosen(NamedTuple):
@@ -52,10 +53,18 @@ def choose(shapes: Shapes, chains: Sequence[Chain]) -> Chosen:
     if many is None or len(chains) > many.most or all(chain.is_certain for chain in chains):
         return best
     parts = _Parts.of(chains)
-    for candidate, kept in (*_uniform(shapes, many, parts), *_ragged(shapes, many, parts)):
-        if candidate.rate > best.step.rate:
-            best = Chosen(candidate.shape, parts.cuts(kept), candidate, without)
-    return best
+    chosen = parts.sizes
+    for shape, kept, seconds in (*_uniform(shapes, many, parts), *_ragged(shapes, many, parts)):
+        seconds += shapes.host_s + many.row_s * (parts.rows(kept) - len(chains))
+        step = Candidate(shape, parts.tokens(kept), seconds)
+        if step.rate > best.step.rate:
+            best = Chosen(shape, (), step, without)
+            chosen = kept
+    if best.step is without:
+        return best
+    cuts = parts.cuts(chosen)
+    shape = best.shape if best.shape.num_inputs is None else Shape(max(cuts) + 1, best.shape.num_inputs)
+    return Chosen(shape, cuts, best.step._replace(shape=shape), without)
 
 
 class _Parts(NamedTuple):
@@ -96,11 +105,11 @@ class _Parts(NamedTuple):
 
     def tokens(self, kept: NDArray[np.int64]) -> float:
         """What a step is expected to bring that runs ``kept`` tokens of each part."""
-        return self.num_chains + float((kept * self.chances).sum())
+        return self.num_chains + float(np.dot(kept, self.chances))
 
     def rows(self, kept: NDArray[np.int64]) -> int:
         """The rows of logits that it needs, at most."""
-        return self.num_chains + int(self.guessed[kept > 0].sum())
+        return self.num_chains + int(np.dot(kept > 0, self.guessed))
 
     def cuts(self, kept: NDArray[np.int64]) -> list[int]:
         """How many tokens of each chain it runs."""
@@ -108,7 +117,8 @@ class _Parts(NamedTuple):
         return found
 
 
-_Found = Iterator[tuple[Candidate, NDArray[np.int64]]]
+_Found = Iterator[tuple[Shape, NDArray[np.int64], float]]
+"""Shapes with the tokens of each part that are run, and the forward pass's seconds."""
 
 
 def _uniform(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
@@ -116,18 +126,15 @@ def _uniform(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
     count = next_size(parts.num_chains, shapes.batches)
     longest = int((parts.starts + parts.sizes).max())
     for width in shapes.widths[1:]:
-        if parts.num_chains > many.requests.get(width, 0):
-            continue
-        fitting = np.clip(width - 1 - parts.starts, 0, parts.sizes)
-        for threshold in reversed(THRESHOLDS):
-            kept = np.where(parts.chances >= threshold, fitting, 0)
-            if (rows := parts.rows(kept)) <= many.most:
-                seconds = shapes.host_s + many.uniform.step_s(count * width)
-                yield (
-                    _candidate(Shape(width), parts, kept, seconds + many.row_s * (rows - parts.num_chains)),
-                    kept,
-                )
-                break
+        if parts.num_chains <= many.requests.get(width, 0):
+            fitting = np.clip(width - 1 - parts.starts, 0, parts.sizes)
+            kept = fitting
+            for threshold in reversed(THRESHOLDS[:-1]):
+                if parts.rows(kept) <= many.most:
+                    break
+                kept = np.where(parts.chances >= threshold, fitting, 0)
+            if parts.rows(kept) <= many.most:
+                yield Shape(width), kept, many.uniform.step_s(count * width)
         if width > longest:
             return
 
@@ -137,17 +144,14 @@ def _ragged(shapes: Shapes, many: ManyRows, parts: _Parts) -> _Found:
     if not many.tiers or many.ragged is None:
         return
     fitting = np.clip(shapes.ragged_width - 1 - parts.starts, 0, parts.sizes)
-    for threshold in THRESHOLDS:
-        kept = np.where(parts.chances >= threshold, fitting, 0)
-        inputs, rows = parts.num_chains + int(kept.sum()), parts.rows(kept)
-        if inputs > many.tiers[-1] or rows > many.most:
+    every = np.where(parts.chances >= _COLUMN, fitting, 0)
+    before = 0
+    for kept, inputs in zip(every, (every.sum(axis=1) + parts.num_chains).tolist(), strict=True):
+        if inputs > many.tiers[-1]:
             return
         tier = next_size(inputs, many.tiers)
-        if tier <= parts.num_chains * shapes.ragged_width:
-            width = max(parts.cuts(kept)) + 1
-            seconds = shapes.host_s + many.ragged.step_s(tier) + many.row_s * (rows - parts.num_chains)
-            yield _candidate(Shape(width, tier), parts, kept, seconds), kept
-
-
-def _candidate(shape: Shape, parts: _Parts, kept: NDArray[np.int64], seconds: float) -> Candidate:
-    return Candidate(shape, parts.tokens(kept), seconds)
+        if inputs > before and tier <= parts.num_chains * shapes.ragged_width:
+            if parts.rows(kept) > many.most:
+                return
+            yield Shape(1, tier), kept, many.ragged.step_s(tier)
+        before = inputs

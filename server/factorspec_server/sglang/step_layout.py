@@ -79,8 +79,8 @@ class StepLayout:
     def _of(cls, chains: Sequence[Chain], counts: list[int], num_inputs: int) -> StepLayout:
         longest = max(len(chain.tokens) for chain in chains)
         assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
-        num_rows = sum(chain.num_rows for chain in chains)
-        num_ends = max(_num_ends(chain) for chain in chains)
+        num_rows = sum([len(chain.decisions) or 1 for chain in chains])
+        num_ends = max([_num_ends(chain) for chain in chains])
         return cls(tuple(counts), num_inputs, num_rows, num_ends, longest + 1)
 
     @property
@@ -136,15 +136,20 @@ class StepLayout:
             if size:
                 ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
                 written[index, :size] = chain.tokens
-        num_rows = np.array([chain.num_rows for chain in chains], dtype=np.int64)
-        askers[:] = np.repeat(np.arange(len(chains)), num_rows)
-        rows[:] = start[askers] + [offset for chain in chains for offset in chain.row_offsets]
         ends = np.array([_ends(chain, self.num_ends) for chain in chains], dtype=np.int64)
         shape = self.num_requests, self.num_ends
-        parts = [part.reshape(shape) for part in (picks, offsets, guesses, known)]
-        for part, values in zip(parts, np.moveaxis(ends, 2, 0), strict=True):
-            part[:] = values
-        parts[0][:] += (np.cumsum(num_rows) - num_rows)[:, None]
+        for part, values in zip((picks, offsets, guesses, known), np.moveaxis(ends, 2, 0), strict=True):
+            part.reshape(shape)[:] = values
+        if self.has_one_row_each:  # at the first end, whatever it is
+            askers[:] = np.arange(len(chains))
+            rows[:] = start + ends[:, 0, 1]
+            first_rows = askers
+        else:
+            num_rows = np.array([chain.num_rows for chain in chains], dtype=np.int64)
+            askers[:] = np.repeat(np.arange(len(chains)), num_rows)
+            rows[:] = start[askers] + [offset for chain in chains for offset in chain.row_offsets]
+            first_rows = np.cumsum(num_rows) - num_rows
+        picks.reshape(shape)[:] += first_rows[:, None]
 
 
 def _num_ends(chain: Chain) -> int:
