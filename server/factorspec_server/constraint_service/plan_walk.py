@@ -24,10 +24,11 @@ class PlanWalk:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.node = -1
-        self._choices = {choice.node: choice for choice in plan.choices}
-        #: the certain node behind each; None: each stands behind the one before
+        #: behind each node its choice, or the certain node; None: all are certain, each behind the one before
+        self._choices: dict[int, Choice] | None = None
         self._certain: dict[int, int] | None = None
         if False in plan.certain:
+            self._choices = {choice.node: choice for choice in plan.choices}
             self._certain = {
                 plan.parents[node]: node for node, is_certain in enumerate(plan.certain) if is_certain
             }
@@ -49,7 +50,10 @@ class PlanWalk:
     @property
     def choice(self) -> Choice | None:
         """What is decided here."""
-        return self._choices.get(self.node)
+        if self._choices is not None:
+            return self._choices.get(self.node)
+        choices = self.plan.choices
+        return choices[0] if choices and choices[0].node == self.node else None
 
     def allowed(self) -> Allowed:
         """What may come next."""

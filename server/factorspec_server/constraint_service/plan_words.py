@@ -101,11 +101,12 @@ def encode_error(data: bytes, room: int) -> Encoded:
 
 def decode(words: memoryview, make: MakeAllowed) -> Plan | bytes:
     """The plan, or the bytes of an error; ``words``: the block from its kind on."""
-    kind, size, complete, num_choices, length = words[:5]
+    kind, size, complete, num_choices, length = words[:5].tolist()
     if kind == ERROR:
         return words[5 : 5 + -(-length // 4)].tobytes()[:length]
-    tokens = tuple(words[5 : 5 + size].tolist())
-    rest = words[5 + size : 5 + length].tolist()
+    rest = words[5 : 5 + length].tolist()
+    tokens = tuple(rest[:size])
+    del rest[:size]
     at = 0
     chances: tuple[float, ...] = ()
     ends: tuple[int, ...] = ()
