@@ -101,7 +101,10 @@ def chain_of(plan: Plan, end_token: int) -> Chain:
     """
     if False not in plan.certain:  # the usual case, without a walk
         decisions = tuple(Decision(len(plan.tokens), choice.allowed) for choice in plan.choices)
-        return Chain(plan.tokens, decisions, end_token if plan.complete else None)
+        then = end_token if plan.complete else None
+        if decisions or plan.complete:
+            return Chain(plan.tokens, decisions, then)
+        return _ended(plan.tokens, decisions, then)  # a run that was cut somewhere
     return _likeliest(plan, end_token)
 
 

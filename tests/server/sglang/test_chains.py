@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import Allowed, Certain, DraftingPolicy, Guess, Off, Position
 from factorspec_server.drafting import Chain as Chains
 from factorspec_server.drafting.seam import Choice, DraftKind, Plan
@@ -53,6 +54,9 @@ def test_a_path_that_breaks_off_keeps_its_last_token_back() -> None:
     kinds: tuple[DraftKind, ...] = ("certain", "branch", "branch")
     plan = Plan((4, 5, 8), (-1, 0, 1), (True, False, True), (choice,), False, kinds)
     assert chain_of(plan, END) == Chain((4, 5), (Decision(1, allowed),), 8)
+    cut = Plan((4, 5), (-1, 0), (True, True), (), False, ("certain", "certain"))
+    assert chain_of(cut, END) == Chain((4,), (), 5)
+    assert chain_of(cut, END).cut(0) == Chain((), (), 4)
     guess_alone = Plan((4, 5), (-1, 0), (True, False), (choice,), False, kinds[:2])
     assert chain_of(guess_alone, END) == Chain((4,), (Decision(1, allowed),))
 
@@ -127,3 +131,15 @@ def test_after_a_long_look_none_is_taken_for_a_while(monkeypatch: pytest.MonkeyP
         plans.chains(asked)
         plans.look_ahead(is_over)
     assert looked == 2
+
+
+@pytest.mark.parametrize("policy", [Certain(), Chains(width=30), Chains(width=9, guesses=highest_allowed)])
+def test_a_plan_that_is_cut_anywhere_is_a_chain_of_what_is_left(policy: DraftingPolicy) -> None:
+    for seed in range(20):
+        session = ToySession(random_alternatives(seed))
+        plan = policy.plan(session)
+        whole = chain_of(plan, END)
+        for most in range(1, len(plan.tokens) + 1):
+            found = chain_of(cut_plan(plan, most), END)
+            assert found == whole.cut(len(found.tokens))
+            assert len(found.tokens) >= most - 1
