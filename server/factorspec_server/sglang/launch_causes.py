@@ -66,7 +66,8 @@ _CAUSES: tuple[tuple[re.Pattern[str], Callable[[str], Exception]], ...] = (
         re.compile(
             r"((?:OSError|HFValidationError|.*RepositoryNotFoundError|.*LocalEntryNotFoundError"
             r"|.*SafetensorError|.*not a valid model identifier|.*couldn't connect to"
-            r"|.*Cannot find any model weights|.*Model architectures .* are not supported).*)"
+            r"|.*Cannot find any model weights|.*Cannot find model module"
+            r"|.*Model architectures .* are not supported).*)"
         ),
         _model,
     ),

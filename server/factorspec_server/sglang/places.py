@@ -129,8 +129,10 @@ _ON_CUDA: tuple[str | tuple[str, ...], ...] = (
          "max_bs", "device", "ragged_verify_mode", "capture_num_tokens", "capture_bs", "backend",
          "_ragged_capture_slots(num_tokens)",
          "_capture_ragged_verify_layout(num_tokens)", "_build_ragged_verify_token_buckets",
-         "_capture_one_stream(stream_idx)", "capture_one_shape", "capture_prepare",
-         "_make_graph_key(size, stream_idx, variant_label)", "_resolve_lora_variant(forward_batch)"),
+         "_capture_one_stream(stream_idx)", "capture_one_shape(size, forward, stream_idx, variant_label)",
+         "capture_prepare", "_make_graph_key(size, stream_idx, variant_label)",
+         "_resolve_lora_variant(forward_batch)"),
+    "sglang.srt.model_executor.graph_shared_output:GraphSharedOutput.get_logits_buffer(vocab_size, rows)",
     ("sglang.srt.server_args:ServerArgs.override(source)",
      "sglang.srt.runtime_context:RuntimeContext.override(source)"),
 )  # fmt: skip

@@ -59,6 +59,16 @@ AFTERWARDS = [
             ModelNotFound,
             "Model architectures ['X'] are not supported",
         ),
+        (
+            "ValueError: Cannot find model module. 'X' is not a registered model in the Transformers library",
+            ModelNotFound,
+            "SGLang cannot load the model: ValueError: Cannot find model module. 'X' is not",
+        ),
+        (
+            "safetensors._safetensors_rust.SafetensorError: Error while deserializing header: incomplete",
+            ModelNotFound,
+            "SafetensorError: Error while deserializing header: incomplete; name a folder",
+        ),
         ("RuntimeError: Found no NVIDIA driver on your system.", EngineError, "add --device cpu"),
         ("ERROR: [Errno 98] address already in use", EngineError, "choose another --port"),
         ("[2026-11-30 14:09:48] KeyError: 'what'", EngineError, "SGLang ended with -9: KeyError: 'what'"),
