@@ -148,12 +148,13 @@ class Openings:
             link.opening -= 1
             self._keeper.look()
             raise
-        future.add_done_callback(lambda _: self._opened(place))
+        future.add_done_callback(lambda done: self._opened(place, done))
         return future
 
-    def _opened(self, place: Place) -> None:
+    def _opened(self, place: Place, done: Future[Answer]) -> None:
         place.link.opening -= 1
-        place.link.records.add(place.serial)
+        if done.exception() is None:
+            place.link.records.add(place.serial)
 
     def _wait(self, link: Link, future: Future[Answer], until: float) -> dict[str, JsonValue]:
         try:
