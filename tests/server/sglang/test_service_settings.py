@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
+from factorspec_server.sglang import compat
+from factorspec_server.sglang.service_relations import service_options
 from factorspec_server.sglang.service_settings import (
     DEADLINE_S,
     MOST_WORKERS,
@@ -56,3 +59,17 @@ def test_ranks_of_one_model_have_no_workers_of_their_own() -> None:
     assert keeps_records(ServiceSettings(2), 1)
     assert not keeps_records(ServiceSettings(2), 2)
     assert not keeps_records(ServiceSettings(0), 1)
+
+
+@pytest.mark.parametrize(
+    ("drafted", "running", "most", "records"),
+    [(None, None, 64, 1024), (128, 128, 128, 2048), (16, 4096, 64, 4096)],
+)
+def test_a_service_has_places_for_requests_that_wait(
+    monkeypatch: pytest.MonkeyPatch, drafted: int | None, running: int | None, most: int, records: int
+) -> None:
+    monkeypatch.setattr(compat, "setting", getattr)
+    server_args = SimpleNamespace(speculative_num_draft_tokens=drafted, max_running_requests=running)
+    options = service_options(server_args, ServiceSettings(3, 2.5))
+    assert (options.workers, options.deadline_s) == (3, 2.5)
+    assert (options.most_tokens, options.records) == (most, records)
