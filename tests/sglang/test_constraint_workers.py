@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,10 +40,11 @@ async def records(client: AsyncClient) -> list[str]:
 
 
 async def counted(http: httpx.AsyncClient, name: str) -> float:
-    """A counter on the server's endpoint for metrics; 0 if it is not there yet."""
+    """A count on the server's endpoint for metrics, which is told each second."""
     answer = await http.get(URL.removesuffix("/v1") + "/metrics")
-    lines = [line for line in answer.text.splitlines() if line.startswith(name)]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+    lines = re.findall(rf"^{name}(?:{{.*}})? (.*)$", answer.text, re.MULTILINE)
+    assert lines, f"{name} is not on the endpoint"
+    return sum(map(float, lines))
 
 
 def kill(processes: list[int]) -> None:
@@ -91,7 +93,7 @@ def test_a_client_that_goes_away_leaves_no_record_open() -> None:
             await constrained(client, Note, "And then?", max_tokens=200)  # the server still serves
             for _ in range(100):
                 await asyncio.sleep(1.0)
-                if await counted(http, "factorspec_service_records{") == 0:
+                if await counted(http, "factorspec_service_records") == 0:
                     return
             pytest.fail("records stay open")
 
