@@ -100,9 +100,16 @@ def _record(gold: Gold, vocabulary: Vocabulary) -> Record:
         prompt=list(gold.prompt),
         gold=[*gold.record, vocabulary.end_ids[0]],
         text=vocabulary.decode(gold.record),
-        document=_text(gold.document),
+        document=_text(asking(gold.document)),
         schema_text=_text(without_relations(gold.document)),
     )
+
+
+def asking(document: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The document with the vendor key: one without goes to XGrammar, and no token of it is certain."""
+    if f'"{VENDOR}"' in _text(document):
+        return document
+    return {**document, VENDOR: {"version": 1, "relations": []}}
 
 
 def _text(document: JsonValue) -> str:

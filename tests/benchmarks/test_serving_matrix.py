@@ -26,6 +26,7 @@ from tests.benchmarks.serving_results import Results
 from tests.benchmarks.serving_servers import ENGINES
 from tests.benchmarks.serving_solver import Solvers, solve
 from tests.benchmarks.serving_steps import Pass, StepFiles, step_figures
+from tests.benchmarks.serving_workload import asking, without_relations
 
 NUMBER: Any = {"type": "integer", "minimum": 1, "maximum": 9}
 
@@ -88,6 +89,13 @@ def test_short_notes_end_with_a_word(tmp_path: Path) -> None:
     first, second = short_notes(folder)
     assert first == "I would like to know, please, how much it costs how much it costs how much it"
     assert second == "a" * 50
+
+
+def test_documents_without_relations_ask_for_sessions_all_the_same() -> None:
+    asked = asking({"type": "object"})
+    assert asked == {"type": "object", "x-factorspec": {"version": 1, "relations": []}}
+    assert asking(asked) == asked
+    assert without_relations(asked) == {"type": "object"}
 
 
 def test_only_notes_get_more_room() -> None:
