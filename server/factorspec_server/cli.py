@@ -132,8 +132,8 @@ def serve_command(
         typer.Option(
             min=0,
             max=MOST_WORKERS,
-            help="With --engine sglang: processes that keep the records; 0: the scheduler does.",
-            show_default="1; on GPUs half of the cores, at most 8",
+            help="Processes that compile specs and keep the records; 0: the engine's own does.",
+            show_default="FACTORSPEC_WORKERS, or by the machine: see the start-up lines",
         ),
     ] = None,
     deadline_s: Annotated[
@@ -171,7 +171,7 @@ def serve_command(
             return
         if context.args:
             raise CommandError(f"got {context.args[0]!r}: flags behind -- are for --engine sglang", USAGE)
-        _refuse_sglang({"--workers": workers is not None, "--deadline-s": deadline_s is not None})
+        _refuse_sglang({"--deadline-s": deadline_s is not None})
         from factorspec_server.commands.serve import ServeOptions, serve
 
         options = ServeOptions(
@@ -186,6 +186,7 @@ def serve_command(
             drafting=drafting,
             width=_width(width),
             prefix_bytes=prefix_mb << 20,
+            workers=workers,
         )
         serve(options, lambda line: typer.echo(line, err=True))
 

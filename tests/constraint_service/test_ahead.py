@@ -33,11 +33,12 @@ def vocabulary() -> Vocabulary:
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("spare", [None, 6])
 def test_plans_behind_values(vocabulary: Vocabulary, name: str, spare: int | None) -> None:
-    decoder = compiler_of(vocabulary).compile(DOCUMENTS[name])[0].decoder
+    compiled = compiler_of(vocabulary).compile(DOCUMENTS[name])[0]
+    decoder = compiled.decoder
     limit = None if spare is None else (decoder.shortest() or 120) + spare
     layout = Layout(workers=1, records=2, rows=1, row_words=vocabulary.row_words, most_tokens=512)
     memory, fd = Memory.create(layout)
-    record = KeptRecord(1, 7, decoder.session(limit), (), 1)
+    record = KeptRecord((1, 7), compiled, decoder.session(limit), (), 1)
     session, source, seen, question = record.session, Random(3), 0, 0
     while session.state == "open" and session.num_tokens < 200:
         plan = session.plan()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, listening
+from factorspec_server.commands.constraint_workers import started
 from factorspec_server.commands.failures import USAGE, CommandError
 from factorspec_server.drafting import DEFAULT_WIDTH
 from factorspec_server.engines import load_model
@@ -41,6 +42,7 @@ class ServeOptions:
     drafting: DraftingName
     width: int | None
     prefix_bytes: int
+    workers: int | None = None
 
 
 def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
@@ -52,8 +54,8 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
 
     Raises:
         CommandError: others could reach the server without a key, there is a width for what guesses nothing,
-            or the port is taken.
-        FactorspecError: the model cannot be loaded.
+            the port is taken, or workers are wanted that this system cannot have.
+        FactorspecError: the model cannot be loaded, or no constraint worker starts.
     """
     check_access(options.host, options.api_key, insecure=options.insecure)
     _check_width(options)
@@ -70,7 +72,8 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
             width=options.width,
         )
         tell(_drafting(options, served))
-        app = create_app(served, _settings(options), Housekeeping())
+        service = started(options.workers, served, model, (options.drafting, options.width), tell)
+        app = create_app(served, _settings(options), Housekeeping(), service)
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -81,7 +84,11 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
         port = listener.getsockname()[1]
         host = f"[{options.host}]" if ":" in options.host else options.host
         ready = f"ready: {served.name} at http://{host}:{port}/v1 ({_facts(model)}); stop with Ctrl-C"
-        _Server(config, lambda: tell(ready)).run(sockets=[listener])
+        try:
+            _Server(config, lambda: tell(ready)).run(sockets=[listener])
+        finally:
+            if service is not None:
+                service.close()
 
 
 class _Server(uvicorn.Server):

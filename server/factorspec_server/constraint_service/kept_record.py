@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,8 @@ from factorspec_server.constraint_service.failures import failure_of
 from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import DraftingPolicy, DraftingSpec
 from factorspec_server.engines.errors import SessionRefused, SessionStalled
-from factorspec_server.http.report import origins_of, session_counts
+from factorspec_server.http.compiled_spec import CompiledSpec
+from factorspec_server.http.report import Written, origins_of, session_counts
 
 #: of a record; engines switch between one that guesses and one that does not
 _MOST_POLICIES = 2
@@ -32,11 +34,17 @@ class KeptRecord:
     """
 
     def __init__(
-        self, slot: int, serial: int, session: Session, prompt: Sequence[int], num_rows: int
+        self,
+        place: tuple[int, int],
+        compiled: CompiledSpec,
+        session: Session,
+        prompt: Sequence[int],
+        num_rows: int,
     ) -> None:
-        self.slot = slot
-        self.serial = serial
+        """``place``: slot and serial; ``compiled``: the session's spec."""
+        self.slot, self.serial = place
         self.session = session
+        self._compiled = compiled
         self.rows: list[Allowed | None] = [None] * num_rows
         self.choosing: int | None = None
         self.question = 0
@@ -98,13 +106,16 @@ class KeptRecord:
             raise SessionRefused("the session refused a token of its own plan")
         return twin.allowed()
 
-    def finish(self, *, origins: bool) -> dict[str, Any]:
-        """What a report needs. O(tokens)."""
+    def finish(self, *, origins: bool, judge: bool) -> dict[str, Any]:
+        """What a report needs; see ``RemoteRecord.finish``. O(tokens), and the relations' checks."""
         session = self.session
         counted: dict[str, Any] = session_counts(session)
         counted |= {"text": session.text, "complete": session.state == "complete"}
         if origins:
-            counted["origins"] = origins_of(self.session, self.session.decoder.vocabulary)
+            counted["origins"] = origins_of(session, session.decoder.vocabulary)
+        if judge:
+            text = session.text if session.state == "complete" else ""
+            counted |= Written(self._compiled, json.loads(text) if text else None).judged()
         return counted
 
     def look_behind(self, until_s: float) -> Plan | None:

@@ -230,13 +230,16 @@ class RemoteRecord:
         """Tell the prompt, once; what is drafted may depend on it."""
         self.prompt = tuple(token_ids)
 
-    def finish(self, *, origins: bool) -> dict[str, JsonValue]:
-        """What a report needs of the record: ``session_counts``, and ``origins`` where they are wanted.
+    def finish(self, *, origins: bool, judge: bool = False) -> dict[str, JsonValue]:
+        """What a report needs of the record: ``session_counts``, and where they are wanted ``origins``, and
+        what relations and objective say of it (``record_report``).
 
         Raises:
             FactorspecError: the record is closed, or no worker can tell in time.
         """
-        told: dict[str, JsonValue] = self._host.told(self, "finish", tokens=[*self._tokens], origins=origins)
+        told: dict[str, JsonValue] = self._host.told(
+            self, "finish", tokens=[*self._tokens], origins=origins, judge=judge
+        )
         return told
 
     def close(self) -> None:

@@ -164,6 +164,22 @@ class ConstraintService:
         """Processes of the workers that serve now."""
         return [link.pid for link in self._keeper.links if link.pid is not None]
 
+    def late(self, wanted: Sequence[Wanted], until: float) -> list[RemoteRecord]:
+        """Those whose plan is not there by ``until`` (of ``monotonic``); asks what was not asked.
+
+        Unlike ``plans`` nothing is done about workers that are dead or silent.
+        """
+        self.ask(wanted)
+        return self._questions.collect([record for record, _ in wanted], until)
+
+    def await_workers(self, timeout_s: float) -> None:
+        """Wait until one serves.
+
+        Raises:
+            FactorspecError: none will, or none does in time.
+        """
+        self._keeper.ready_links(monotonic() + timeout_s)
+
     def stats(self) -> ServiceStats:
         """A snapshot of what it counts."""
         keeper = self._keeper

@@ -255,7 +255,8 @@ class Worker:
                 self._send({"id": header["id"]}, row.tobytes())
                 return
             record.write_all(header["tokens"])
-            self._send({"id": header["id"], "value": record.finish(origins=header["origins"])})
+            told = record.finish(origins=header["origins"], judge=header["judge"])
+            self._send({"id": header["id"], "value": told})
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             self._fail(header["id"], error)
 
@@ -300,7 +301,7 @@ class Worker:
         compiled.decoder.prepare()
         session = compiled.decoder.session(header["token_limit"], on_budget=header["on_budget"])
         slot, serial = header["slot"], header["serial"]
-        record = KeptRecord(slot, serial, session, header["prompt"], self._memory.layout.rows)
+        record = KeptRecord((slot, serial), compiled, session, header["prompt"], self._memory.layout.rows)
         record.write(0, header["tokens"])
         self._records[slot] = record
         return _facts(compiled, was_cached=was_cached)

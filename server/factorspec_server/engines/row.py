@@ -74,9 +74,22 @@ class Row:
         return self.cached < len(self.request.prompt_ids)
 
     @property
+    def session(self) -> Session:
+        """The record's session, or the chat's."""
+        return self._session
+
+    @property
+    def needs_plan(self) -> bool:
+        """True until it is known what runs next, or that the request has ended: ``advance`` finds out."""
+        is_unknown = self._draft is None or self.request.cancelled.is_set()
+        return is_unknown and self.completion is None
+
+    @property
     def num_wanted(self) -> int:
-        """Tokens that the row would run in one step if it could."""
-        return len(self._pending) + (0 if self._draft is None else len(self._draft.run))
+        """Tokens that the row would run in one step if it could; 0 while it needs a plan."""
+        if self._draft is None:
+            return 0
+        return len(self._pending) + len(self._draft.run)
 
     def reuse(self, num_tokens: int) -> None:
         """The batch holds the prompt's first ``num_tokens`` tokens already; at least one is left to run."""
@@ -85,10 +98,14 @@ class Row:
         del self._pending[:num_tokens]
 
     def advance(self) -> None:
-        """Commit what is certain until the model has to decide, or finish the request."""
+        """Commit what the next plan says is certain, or finish the request.
+
+        Where the plan ends before the model has to decide, another is needed: ``needs_plan``.
+        """
         if self._draft is not None and self.request.cancelled.is_set():
             self.finish("cancelled")
-        while self.completion is None and self._draft is None:
+        is_known = True
+        while self.needs_plan and is_known:
             reason = self._reason_to_finish()
             if reason is not None:
                 self.finish(reason)
@@ -104,6 +121,7 @@ class Row:
                 self._draft = draft
             elif not trunk:
                 raise SessionStalled("the session is open but plans neither tokens nor a choice")
+            is_known = self._room <= 0 or (plan.complete and len(trunk) == len(plan.tokens))
 
     def _reason_to_finish(self) -> FinishReason | None:
         if self.request.cancelled.is_set():
@@ -126,9 +144,12 @@ class Row:
     def feed(self, most: int) -> Feed:
         """What to run in this step: all that is wanted, or ``most`` of it; ``settle`` takes its logits.
 
-        Where not even what is pending fits, its beginning runs without logits.
+        Where not even what is pending fits, its beginning runs without logits. A row that needs a plan runs
+        nothing, and there is nothing to settle.
         """
-        assert self._draft is not None and most > 0
+        if self._draft is None:
+            self._num_fed = 0
+            return Feed([], [], None)
         start = len(self._pending)
         if start > most:
             self._running, self._num_fed = None, most

@@ -9,6 +9,9 @@ runs are run in parts, and what rows want is shared out so that a row that wants
 
     wanted        1   1   40   3000          of 512 tokens a step:
     gets          1   1   40    470
+
+Where sessions are kept elsewhere (``keeping.Keeper``), all are asked for their plans together once a step's
+tokens stand; a row whose plan is late sits steps out, one that has no first plan yet joins later.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
+from factorspec_server.drafting.seam import FloatArray
 from factorspec_server.engines.errors import ModelFailed
+from factorspec_server.engines.keeping import Keeper, NobodyElse
 from factorspec_server.engines.prefixes import SHORTEST, Match, PrefixStore, common
 from factorspec_server.engines.requests import Completion, Request
 from factorspec_server.engines.row import Row
@@ -25,6 +30,10 @@ from factorspec_server.engines.seam import Batch, Model
 STEP_TOKENS = 512
 PREFIX_BYTES = 256 << 20
 _LONE = 4
+#: longest wait for plans where others could run: seconds, or a share of the last step, whichever is longer
+_PATIENCE_S, _PATIENCE_SHARE = 0.005, 0.1
+#: longest wait where nothing can run; requests that come meanwhile are seen then
+_IDLE_S = 0.01
 
 
 class Runner:
@@ -35,6 +44,9 @@ class Runner:
         step_tokens: most tokens of a step, all rows together; each row gets one at least. A row that runs
             alone gets four times as many, since larger parts of a prompt are read in less time.
         prefix_bytes: bytes of keys and values that are kept of what was run lately; 0 keeps none.
+
+    Attributes:
+        keeper: of sessions that are kept elsewhere.
     """
 
     def __init__(
@@ -42,6 +54,7 @@ class Runner:
     ) -> None:
         self._model = model
         self.step_tokens = step_tokens
+        self.keeper: Keeper = NobodyElse()
         self._prefixes = PrefixStore(prefix_bytes, model.token_bytes)
         self._batch: Batch | None = None
         self._rows: list[Row] = []  # as the batch has them
@@ -59,10 +72,10 @@ class Runner:
         return self._prefixes.num_bytes
 
     def admit(self, request: Request) -> Row:
-        """Take a request; it joins at the next step, unless it needs no model."""
+        """Take a request; it joins once its first plan is there, unless it needs no model."""
         row = Row(self._model, request)
-        _guarded_advance(row)
-        (self._joining if row.completion is None else self._ended).append(row)
+        self.keeper.ask([row.session])
+        self._joining.append(row)
         return row
 
     def step(self) -> None:
@@ -72,8 +85,12 @@ class Runner:
         the model ends all that are open, and the batch is made anew.
         """
         try:
+            self._plan((*self._joining, *self._rows), 0.0)
+            if all(row.needs_plan for row in (*self._joining, *self._rows)):
+                self._plan((*self._joining, *self._rows), _IDLE_S)
+            self._leave()
             self._join()
-            if self._batch is not None and self._rows:
+            if self._batch is not None and any(row.num_wanted for row in self._rows):
                 self._run(self._batch)
         except Exception as error:  # noqa: BLE001 - errors must reach the requests
             failure = ModelFailed(f"the model failed while running: {error}")
@@ -89,8 +106,30 @@ class Runner:
         ended, self._ended = self._ended, []
         return ended
 
+    def _plan(self, rows: Sequence[Row], wait_s: float) -> None:
+        """Advance the rows that need plans, as far as these come within ``wait_s`` seconds."""
+        until = perf_counter() + wait_s
+        needing = [row for row in rows if row.needs_plan]
+        while needing:
+            left = max(0.0, until - perf_counter())
+            late = {id(session) for session in self.keeper.late([row.session for row in needing], left)}
+            ready = [row for row in needing if id(row.session) not in late or row.request.cancelled.is_set()]
+            for row in ready:
+                _guarded_advance(row)
+            needing = [row for row in ready if row.needs_plan]
+
+    def _leave(self) -> None:
+        """Let those go that have ended."""
+        if any(row.completion is not None for row in self._joining):
+            self._ended += [row for row in self._joining if row.completion is not None]
+            self._joining = [row for row in self._joining if row.completion is None]
+        if self._batch is not None:
+            self._drop_ended(self._batch)
+
     def _join(self) -> None:
-        """Let those that wait join; one whose beginning is being run by another row waits for that."""
+        """Let those that wait join; one whose beginning is being run by another row waits for that, and one
+        without a plan for that.
+        """
         waiting, self._joining = self._joining, []
         for at, row in enumerate(waiting):
             try:
@@ -104,7 +143,7 @@ class Runner:
             row.finish("cancelled")
             self._ended.append(row)
             return
-        match = self._match(row)
+        match = None if row.needs_plan else self._match(row)
         if match is None:
             self._joining.append(row)
             return
@@ -141,18 +180,26 @@ class Runner:
             [feed.tokens for feed in feeds], [feed.wanted for feed in feeds], [feed.parents for feed in feeds]
         )
         step_s = perf_counter() - started
-        for index, (row, logits) in enumerate(zip(self._rows, outputs, strict=True)):
-            was_reading = row.is_reading
-            try:
-                kept = row.settle(logits, step_s)
-            except Exception as error:  # noqa: BLE001 - one request's session must not end the others
-                row.finish("error", error)
-                continue
-            batch.accept(index, kept)
-            _guarded_advance(row)
-            if (was_reading and not row.is_reading) or row.completion is not None:
+        was_reading = [row.is_reading for row in self._rows]
+        ran = [index for index, feed in enumerate(feeds) if feed.tokens]
+        kept = {index: self._settled(index, outputs[index], step_s) for index in ran}
+        self.keeper.ask([row.session for row in self._rows if row.needs_plan])
+        for index in ran:
+            batch.accept(index, kept[index])
+        self._plan(self._rows, max(_PATIENCE_S, _PATIENCE_SHARE * step_s))
+        for index in ran:
+            if was_reading[index] and not self._rows[index].is_reading:
                 self._keep(index)
         self._drop_ended(batch)
+
+    def _settled(self, index: int, logits: Sequence[FloatArray], step_s: float) -> list[int]:
+        """The fed tokens of a row that stand."""
+        row = self._rows[index]
+        try:
+            return row.settle(logits, step_s)
+        except Exception as error:  # noqa: BLE001 - one request's session must not end the others
+            row.finish("error", error)
+            return []
 
     def _keep(self, index: int) -> None:
         """Keep what the batch holds of a row for others."""
@@ -164,6 +211,7 @@ class Runner:
     def _drop_ended(self, batch: Batch) -> None:
         for index in reversed(range(len(self._rows))):
             if self._rows[index].completion is not None:
+                self._keep(index)
                 batch.drop(index)
                 self._ended.append(self._rows[index])
                 self._rows[index] = self._rows[-1]
@@ -185,11 +233,13 @@ def generate_batch(model: Model, requests: Sequence[Request]) -> list[Completion
 
 
 def shared_out(wanted: Sequence[int], most: int) -> list[int]:
-    """What each row gets of ``most`` tokens: all that it wants or an equal share of the rest; at least 1."""
+    """What each row gets of ``most`` tokens: all that it wants or an equal share of the rest; at least 1 of
+    what it wants.
+    """
     shares = [0] * len(wanted)
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
     for at, row in enumerate(order):
-        shares[row] = max(1, min(wanted[row], most // (len(order) - at)))
+        shares[row] = min(wanted[row], max(1, most // (len(order) - at)))
         most -= shares[row]
     return shares
 

@@ -24,6 +24,7 @@ from typing import Self, TypeVar
 
 from factorspec_sdk.errors import Overloaded
 from factorspec_server.engines.errors import EngineClosed
+from factorspec_server.engines.keeping import Keeper
 from factorspec_server.engines.requests import Commit, Completion, Event, Request, cancel, failed
 from factorspec_server.engines.row import Row
 from factorspec_server.engines.runner import PREFIX_BYTES, STEP_TOKENS, Runner
@@ -64,7 +65,7 @@ class EngineThread:
     ) -> None:
         self.model = model
         self._runner = Runner(model, step_tokens=step_tokens, prefix_bytes=prefix_bytes)
-        self._max_batch = max_batch
+        self.max_batch = max_batch
         self.max_waiting = max_waiting
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
@@ -102,6 +103,10 @@ class EngineThread:
             self._changed.notify_all()
         self.start()
         return done.result()
+
+    def keep_with(self, keeper: Keeper) -> None:
+        """Take requests whose sessions are kept elsewhere from now on; the keeper outlives the engine."""
+        self._runner.keeper = keeper
 
     def limit_steps(self, step_tokens: int) -> None:
         """Set the most tokens of a step, see ``Runner``."""
@@ -247,7 +252,7 @@ class EngineThread:
                 if self._closing:
                     return None
                 self._changed.wait(_IDLE_CHECK_S)
-            free = min(self._max_batch - len(self._running), len(self._waiting))
+            free = min(self.max_batch - len(self._running), len(self._waiting))
             jobs = [self._waiting.popleft() for _ in range(free)]
             self._running += jobs
             return jobs

@@ -4,12 +4,17 @@
 
     ChatRequest ──compile──► Enforced ──prompt_ids──► prompt
                                       ──sessions────► one for each choice, under one token limit
+                ──kept─────────────────────────────► the same, kept by other processes and compiled there
+
+Kept are records alone. Answers with tools or refusals, and records of canonical text, whose every drawn token
+is asked about, stay in this process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import TypeVar
 
 from factorspec_sdk.decoding import Session
 from factorspec_sdk.errors import TokenLimitTooSmall
@@ -20,20 +25,31 @@ from factorspec_server.http.call_format import CallFormat
 from factorspec_server.http.chat_request import ChatRequest
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.http.enforced import Enforced, Tokens, Writes, enforced
+from factorspec_server.http.kept import KeptSession, SessionService
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.http.tool_decoders import ToolDecoders
 from factorspec_server.settings import Budgets
 
 AnySession = Session | AnswerSession
 
+T = TypeVar("T")
+
 
 class AnswerMaker:
     """Compiles requests for one model and opens their sessions. Methods may be called from any thread."""
 
-    def __init__(self, served: ServedModel, compiler: Compiler, budgets: Budgets) -> None:
+    def __init__(
+        self,
+        served: ServedModel,
+        compiler: Compiler,
+        budgets: Budgets,
+        service: SessionService | None = None,
+    ) -> None:
+        """``service``: keeps the sessions of records; None: they are this process's."""
         self._served = served
         self._compiler = compiler
         self._budgets = budgets
+        self._service = service
 
     @property
     def form(self) -> CallFormat:
@@ -76,12 +92,31 @@ class AnswerMaker:
         make = self._session(chat, enforced)
         if make is None:
             return limit, [None] * chat.n
+        return _within(lambda size: _several(make, size, chat.n), limit, most)
+
+    def keeps(self, chat: ChatRequest) -> bool:
+        """True if the answers are records that the service keeps: ``kept`` opens them."""
+        is_record = chat.schema_document is not None and not chat.offered_tools
+        wishes = chat.factorspec
+        return self._service is not None and is_record and not wishes.refusal and not wishes.canonical_text
+
+    def kept(self, chat: ChatRequest, limit: int, most: int) -> tuple[int, list[KeptSession]]:
+        """As ``compile`` and ``sessions``, of answers that the service keeps."""
+        return _within(lambda size: self._open(chat, size), limit, most)
+
+    def _open(self, chat: ChatRequest, limit: int) -> list[KeptSession]:
+        """A kept session for each choice."""
+        document, service = chat.schema_document, self._service
+        assert document is not None and service is not None
+        opened: list[KeptSession] = []
         try:
-            return limit, [make(limit) for _ in range(chat.n)]
-        except TokenLimitTooSmall:
-            if most <= limit:
-                raise
-            return most, [make(most) for _ in range(chat.n)]
+            for _ in range(chat.n):
+                opened.append(service.open(document, token_limit=limit, on_budget=chat.factorspec.on_budget))
+        except BaseException:
+            for session in opened:
+                session.close()
+            raise
+        return opened
 
     def _session(self, chat: ChatRequest, enforced: Enforced) -> Callable[[int], AnySession] | None:
         if enforced.rules is not None:
@@ -109,3 +144,17 @@ class AnswerMaker:
     @cached_property
     def _prompts(self) -> AnswerPrompts:
         return AnswerPrompts(self._served.template, self._served.canonical.vocabulary)
+
+
+def _within(make: Callable[[int], list[T]], limit: int, most: int) -> tuple[int, list[T]]:
+    """The limit, and what is made under it: ``limit``, or ``most`` where the shortest answer needs more."""
+    try:
+        return limit, make(limit)
+    except TokenLimitTooSmall:
+        if most <= limit:
+            raise
+        return most, make(most)
+
+
+def _several(make: Callable[[int], AnySession], limit: int, count: int) -> list[AnySession | None]:
+    return [make(limit) for _ in range(count)]

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -34,8 +36,9 @@ from factorspec_sdk.errors import (
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.body_reader import read_body
 from factorspec_server.http.capabilities import capabilities
+from factorspec_server.http.chat_job import ChatJob
 from factorspec_server.http.chat_request import ChatRequest
-from factorspec_server.http.chat_service import ChatJob, ChatService
+from factorspec_server.http.chat_service import ChatService
 from factorspec_server.http.connection import EventStream, while_connected
 from factorspec_server.http.error_body import (
     DEFECT,
@@ -47,6 +50,7 @@ from factorspec_server.http.error_body import (
 from factorspec_server.http.event_stream import answer_events
 from factorspec_server.http.gate import Gate
 from factorspec_server.http.json_body import read_json_object
+from factorspec_server.http.kept import SessionService
 from factorspec_server.http.metrics import Metrics
 from factorspec_server.http.refused_chat import refused_body
 from factorspec_server.http.served_model import ServedModel
@@ -60,11 +64,14 @@ _logger = logging.getLogger(__name__)
 
 
 def create_app(
-    served: ServedModel, settings: ServerSettings | None = None, housekeeping: Housekeeping | None = None
+    served: ServedModel,
+    settings: ServerSettings | None = None,
+    housekeeping: Housekeeping | None = None,
+    service: SessionService | None = None,
 ) -> FastAPI:
-    """The app for one model. Its engine starts and stops with the app, once."""
+    """The app for one model. Its engine starts and stops with the app, once; ``service`` stops behind it."""
     settings = settings or ServerSettings()
-    endpoints = _Endpoints(ChatService(served, settings, housekeeping))
+    endpoints = _Endpoints(ChatService(served, settings, housekeeping, service))
     # no pages that load scripts from elsewhere
     app = FastAPI(
         title="FactorSpec", lifespan=endpoints.lifespan, docs_url=None, redoc_url=None, openapi_url=None
@@ -95,18 +102,26 @@ class _Endpoints:
         self._metrics = Metrics(service)
         self._started = int(time.time())
         self._num_preparing = 0
-        self._pool = ThreadPoolExecutor(budgets.compile_workers, thread_name_prefix="factorspec-compile")
+        self._counting = threading.Lock()
+        # most of these wait, for a compiler here or elsewhere: nobody waits for another request's compiling
+        self._most_preparing = budgets.compile_workers + budgets.compile_waiting
+        self._pool = ThreadPoolExecutor(self._most_preparing, thread_name_prefix="factorspec-prepare")
         self._is_serving = False
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         """Start the engine; at the end let it finish what it has taken."""
-        self._service.served.engine.start()
+        engine, service = self._service.served.engine, self._service.service
+        if service is not None:
+            engine.keep_with(service)
+        engine.start()
         self._is_serving = True
         yield
         self._is_serving = False
-        await asyncio.to_thread(self._service.served.engine.close)
+        await asyncio.to_thread(engine.close)
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if service is not None:
+            await asyncio.to_thread(service.close)
 
     async def models(self) -> Response:
         """The list of models: the one that is served."""
@@ -127,7 +142,7 @@ class _Endpoints:
             "object": "model",
             "created": self._started,
             "owned_by": "factorspec",
-            "factorspec": capabilities(served, self._service.settings),
+            "factorspec": capabilities(served, self._service.settings, self._service.service),
         }
 
     async def health(self) -> Response:
@@ -161,7 +176,7 @@ class _Endpoints:
             _check_content_type(request)
             chat = await self._off_loop(lambda: self._service.read(read_json_object(body)))
             asked = chat
-            job = await self._off_loop(lambda: self._service.prepare(asked))
+            job = await self._off_loop(lambda: self._service.prepare(asked), ChatJob.close)
             return await self._answer(job, started)
         except FactorspecError as error:
             return self._refused(error, chat)
@@ -177,23 +192,43 @@ class _Endpoints:
             events = answer_events(self._service, job, tally)
             # the first event waits for the engine, so that what fails before it has its own status
             return EventStream(await anext(events), events, headers=headers, dropped=tally.dropped)
-        completions = await self._service.served.engine.submit(job.requests)
-        body = self._service.answer(job, completions)
+        try:
+            completions = await self._service.served.engine.submit(job.requests)
+            if all(completion.error is None for completion in completions):
+                for index, completion in enumerate(completions):
+                    await self._service.finish(job, index, completion)
+            body = self._service.answer(job, completions)
+        finally:
+            job.close()
         tally.completed(completions)
         return JSONResponse(body, headers=headers)
 
-    async def _off_loop(self, work: Callable[[], T]) -> T:
+    async def _off_loop(self, work: Callable[[], T], drop: Callable[[T], object] | None = None) -> T:
         """The result of blocking work, done on one of few threads.
+
+        Args:
+            work: what to do.
+            drop: gets the result where nobody waits for it any more.
 
         Raises:
             Overloaded: too many requests wait for that already.
         """
-        if self._num_preparing >= self._budgets.compile_workers + self._budgets.compile_waiting:
+        if self._num_preparing >= self._most_preparing:
             raise Overloaded(f"{self._num_preparing} requests are being prepared already; try again later")
-        self._num_preparing += 1
+        with self._counting:
+            self._num_preparing += 1
+        done = self._pool.submit(work)
+        done.add_done_callback(self._prepared)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        finally:
+            return await asyncio.wrap_future(done)
+        except asyncio.CancelledError:
+            if drop is not None:
+                done.add_done_callback(partial(_dropped, drop))
+            raise
+
+    def _prepared(self, done: Future[Any]) -> None:
+        """A thread is free again, whether or not anybody waited for it."""
+        with self._counting:
             self._num_preparing -= 1
 
     def _refused(self, error: FactorspecError, chat: ChatRequest | None = None) -> Response:
@@ -203,6 +238,11 @@ class _Endpoints:
         self._metrics.count_outcome(error.code)
         headers = {"retry-after": "1"} if status == 503 else None
         return JSONResponse(refused_body(error, chat), status, headers)
+
+
+def _dropped(drop: Callable[[T], object], done: Future[T]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        drop(done.result())
 
 
 def _check_content_type(request: Request) -> None:

@@ -9,6 +9,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.relations import Relation
 from factorspec_sdk.wire import Limits
 from factorspec_sdk.wire.vendor import VERSION
+from factorspec_server.http.kept import SessionService
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.http.tool_request import MOST_TOOLS
 from factorspec_server.settings import ServerSettings
@@ -39,14 +40,17 @@ def enforced() -> dict[str, JsonValue]:
     }
 
 
-def capabilities(served: ServedModel, settings: ServerSettings) -> dict[str, JsonValue]:
-    """The ``factorspec`` object of a model."""
+def capabilities(
+    served: ServedModel, settings: ServerSettings, service: SessionService | None = None
+) -> dict[str, JsonValue]:
+    """The ``factorspec`` object of a model; ``service``: keeps its records, None: nobody else does."""
     model, budgets = served.engine.model, settings.budgets
     return {
         **enforced(),
         "vocabulary": served.canonical.vocabulary.hash,
         "max_positions": model.max_positions,
         "drafting": _drafting(served, settings),
+        "constraint_service": {"workers": 0} if service is None else service.facts(),
         "limits": {
             "body_bytes": budgets.body_bytes,
             "default_tokens": budgets.default_tokens,

@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from factorspec_sdk.errors import JsonValue, ModelNotFound
-from factorspec_server.drafting import Certain, DraftingPolicy
+from factorspec_server.drafting import Certain, DraftingPolicy, Session
 from factorspec_server.engines import (
     Completion,
     ContextTooLong,
@@ -27,82 +27,51 @@ from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.answer_maker import AnswerMaker, AnySession
 from factorspec_server.http.answer_reader import AnswerReader, Reading
+from factorspec_server.http.chat_job import ChatJob, ChoiceJob
 from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.choice_message import ChoiceMessage, Delta
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.http.enforced import Enforced
+from factorspec_server.http.kept import KeptChoice, SessionService
 from factorspec_server.http.logprobs import LogprobEntries
-from factorspec_server.http.report import Written, origins_of, report_of
+from factorspec_server.http.report import Written, origins_of, report_from, report_of
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceJob:
-    """One of the answers to a request, ready for the engine.
+class _Part(NamedTuple):
+    """What one answer is written by: a session of this process or a kept one, which drafts by itself."""
 
-    Attributes:
-        request: what the engine runs.
-        session: its session, None for an ordinary chat.
-    """
-
-    request: Request
-    session: AnySession | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatJob:
-    """One request, ready for the engine.
-
-    Attributes:
-        chat: what was asked.
-        choices: the answers to write, at least one.
-        enforced: what is enforced.
-        id: of the completion.
-        created: Unix time, in seconds.
-    """
-
-    chat: ChatRequest
-    choices: tuple[ChoiceJob, ...]
-    enforced: Enforced = Enforced()
-    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
-    created: int = field(default_factory=lambda: int(time.time()))
-
-    @property
-    def requests(self) -> list[Request]:
-        """What the engine runs."""
-        return [choice.request for choice in self.choices]
-
-    @property
-    def spec_hash(self) -> str | None:
-        """Hash of the response format's spec."""
-        return None if self.enforced.record is None else self.enforced.record.spec.hash
-
-    def echo(self) -> dict[str, JsonValue]:
-        """What is enforced, by its hashes: the client compares them with its own."""
-        tools: dict[str, JsonValue] = {
-            name: compiled.spec.hash for name, compiled in self.enforced.tools.items()
-        }
-        return {"spec_hash": self.spec_hash, **({"tools": tools} if tools else {})}
+    writes: Session | None
+    session: AnySession | None
+    kept: KeptChoice | None
+    drafting: DraftingPolicy
 
 
 class ChatService:
     """Prepares requests for one model and makes answers. Methods may be called from any thread."""
 
     def __init__(
-        self, served: ServedModel, settings: ServerSettings, housekeeping: Housekeeping | None = None
+        self,
+        served: ServedModel,
+        settings: ServerSettings,
+        housekeeping: Housekeeping | None = None,
+        service: SessionService | None = None,
     ) -> None:
+        """``service``: keeps the sessions of records, and ends when the server does."""
         self.served = served
         self.settings = settings
+        self.service = service
         budgets = settings.budgets
         self.compiler = Compiler(
             served.canonical,
             max_entries=budgets.cached_specs,
             max_bytes=budgets.cached_bytes,
             housekeeping=housekeeping,
+            at_once=budgets.compile_workers,
         )
-        self.maker = AnswerMaker(served, self.compiler, budgets)
+        self.maker = AnswerMaker(served, self.compiler, budgets, service)
         vocabulary = served.canonical.vocabulary
         self.fingerprint = f"factorspec-{distribution_version()}-{vocabulary.hash[:12]}"
 
@@ -116,26 +85,36 @@ class ChatService:
             InfeasibleError: no record can satisfy it, or none within the token limit.
         """
         self.check_model(chat.model)
-        enforced = self.maker.compile(chat)
+        keeps = self.maker.keeps(chat)
+        enforced = Enforced() if keeps else self.maker.compile(chat)
         prompt_ids = self.maker.prompt_ids(chat, enforced)
         room = self._room(len(prompt_ids), chat)
         limit = chat.token_limit or min(room, self.settings.budgets.default_tokens)
-        limit, sessions = self.maker.sessions(chat, enforced, limit, limit if chat.token_limit else room)
+        most = limit if chat.token_limit else room
+        if keeps:
+            limit, records = self.maker.kept(chat, limit, most)
+            for record in records:
+                record.set_prompt(prompt_ids)
+            parts: list[_Part] = [_Part(record, None, KeptChoice(record), Certain()) for record in records]
+        else:
+            limit, sessions = self.maker.sessions(chat, enforced, limit, most)
+            parts = [_Part(each, each, None, self._drafting(prompt_ids, each)) for each in sessions]
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
         choices = [
             ChoiceJob(
                 Request(
                     prompt_ids=prompt_ids,
                     token_limit=limit,
-                    session=session,
+                    session=part.writes,
                     sampling=_sampling(chat, seed_of_choice(seed, index)),
-                    drafting=self._drafting(prompt_ids, session),
+                    drafting=part.drafting,
                     stop=tuple(chat.stop),
                     top_logprobs=chat.top_logprobs if chat.logprobs else None,
                 ),
-                session,
+                part.session,
+                part.kept,
             )
-            for index, session in enumerate(sessions)
+            for index, part in enumerate(parts)
         ]
         return ChatJob(chat=chat, choices=tuple(choices), enforced=enforced)
 
@@ -170,18 +149,33 @@ class ChatService:
             raise ContextTooLong(num_tokens=num_prompt + (chat.token_limit or 1), max_positions=most)
         return most - num_prompt
 
+    async def finish(self, job: ChatJob, index: int, completion: Completion) -> None:
+        """Gather what the report of one answer needs, before it is asked for. May wait for other processes.
+
+        Raises:
+            FactorspecError: they do not answer in time.
+        """
+        if job.choices[index].kept is not None and completion.error is None:
+            await asyncio.to_thread(job.finish, index)
+
     def text_of(self, choice: ChoiceJob, completion: Completion) -> str:
         """The text of one answer.
 
         Raises:
             FactorspecError: the engine failed, or stopped before the record was complete.
         """
-        text = completion.text if choice.session is None else choice.session.text
+        text = self._written(choice, completion)
         if completion.error is not None:
             raise completion.error
         if completion.finish_reason == "cancelled":
             raise EngineClosed("the server stopped before the answer was complete; send it again")
         return text
+
+    def _written(self, choice: ChoiceJob, completion: Completion) -> str:
+        if choice.kept is not None:
+            tokens = choice.kept.session.tokens
+            return self.served.canonical.vocabulary.decode(tokens, errors="replace")
+        return completion.text if choice.session is None else choice.session.text
 
     def answer(self, job: ChatJob, completions: Sequence[Completion]) -> dict[str, JsonValue]:
         """The body of a complete answer. Raises as ``text_of``."""
@@ -225,7 +219,7 @@ class ChatService:
         """Makes what is told of one answer's tokens, None where nobody asked."""
         if not job.chat.logprobs:
             return None
-        is_record = job.choices[index].session is not None
+        is_record = not job.choices[index].is_chat
         return LogprobEntries(self.served.canonical.vocabulary, is_record=is_record)
 
     def envelope(self, job: ChatJob, kind: str) -> dict[str, JsonValue]:
@@ -254,6 +248,8 @@ class ChatService:
         self, job: ChatJob, choice: ChoiceJob, completion: Completion, message: ChoiceMessage | None
     ) -> dict[str, JsonValue] | None:
         """The report of one answer, None where no spec was enforced."""
+        if choice.kept is not None:
+            return _kept_report(choice.kept, choice.request, completion)
         if not job.enforced.specs or choice.session is None:
             return None
         written = _written(job.enforced, choice.session, message)
@@ -263,6 +259,13 @@ class ChatService:
         if job.chat.factorspec.origins:
             report["origins"] = origins_of(choice.session, self.served.canonical.vocabulary)
         return report
+
+
+def _kept_report(kept: KeptChoice, request: Request, completion: Completion) -> dict[str, JsonValue]:
+    """The report of a record whose ``finish`` has told what there is to tell."""
+    assert kept.told is not None, "finished before"
+    report = report_from(kept.told, completion.usage, kept.session.compile_s)
+    return {**report, "spec_cached": kept.session.was_cached, "seed": request.sampling.seed}
 
 
 def finish_reason_of(completion: Completion, message: ChoiceMessage | None) -> str:

@@ -66,9 +66,12 @@ class Compiler:
         max_entries: int,
         max_bytes: int,
         housekeeping: Housekeeping | None = None,
+        at_once: int = 2,
     ) -> None:
+        """``at_once``: most specs that are compiled at the same time."""
         self._canonical = canonical
         self._housekeeping = housekeeping
+        self._compiling = threading.BoundedSemaphore(at_once)
         self.cache: SpecCache[CompiledSpec] = SpecCache(
             max_entries=max_entries, max_bytes=max_bytes, size_of=lambda compiled: compiled.num_bytes
         )
@@ -91,12 +94,16 @@ class Compiler:
             return known, True
         with collector_paused():
             spec = parse_document(document)
-            found = self.cache.get(spec.hash, lambda: self._compile(spec))
+            found = self.cache.get(spec.hash, lambda: self._compile_in_turn(spec))
             if text is not None:
                 self._remember(text, spec.hash)
             if self._housekeeping is not None and not found.was_cached:
                 self._housekeeping.spec_compiled()
         return found.value, found.was_cached
+
+    def _compile_in_turn(self, spec: Spec) -> CompiledSpec:
+        with self._compiling:
+            return self._compile(spec)
 
     def _remember(self, text: bytes, spec_hash: str) -> None:
         with self._lock:

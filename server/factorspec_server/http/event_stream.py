@@ -10,7 +10,8 @@ from contextlib import aclosing
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_server.engines import Commit, Completion, Event, TokenLogprob
-from factorspec_server.http.chat_service import ChatJob, ChatService, ChoiceJob, finish_reason_of, usage_of
+from factorspec_server.http.chat_job import ChatJob, ChoiceJob
+from factorspec_server.http.chat_service import ChatService, finish_reason_of, usage_of
 from factorspec_server.http.error_body import DEFECT, defect_body, error_body
 from factorspec_server.http.metrics import Tally
 
@@ -46,6 +47,8 @@ async def answer_events(service: ChatService, job: ChatJob, tally: Tally) -> Asy
         tally.failed(DEFECT)
         _logger.exception("a stream failed")
         yield _event(defect_body())
+    finally:
+        job.close()
     yield "data: [DONE]\n\n"
 
 
@@ -53,6 +56,8 @@ async def _events(service: ChatService, job: ChatJob, tally: Tally) -> AsyncGene
     chunks = AnswerChunks(service, job)
     async with aclosing(service.served.engine.stream(job.requests)) as running:
         async for event in running:
+            if isinstance(event.part, Completion):
+                await service.finish(job, event.index, event.part)
             last = chunks.of(event)
             if chunks.is_complete:
                 tally.completed(chunks.completions)
@@ -156,7 +161,7 @@ class _Reader:
 
     def __init__(self, service: ChatService, choice: ChoiceJob) -> None:
         self._vocabulary = service.served.canonical.vocabulary
-        self._is_chat = choice.session is None
+        self._is_chat = choice.is_chat
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._lead = self._vocabulary.lead
         self.num_characters = 0

@@ -10,7 +10,8 @@ from typing import Self
 from factorspec_sdk.errors import Incomplete, JsonValue
 from factorspec_server.engines import Event, cancel, load_model
 from factorspec_server.engines.load import DtypeName
-from factorspec_server.http.chat_service import ChatJob, ChatService
+from factorspec_server.http.chat_job import ChatJob
+from factorspec_server.http.chat_service import ChatService
 from factorspec_server.http.event_stream import AnswerChunks
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import DraftingName, ServerSettings

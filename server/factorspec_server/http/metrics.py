@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from factorspec_server.engines import Completion, Usage
-from factorspec_server.http.chat_service import ChatJob, ChatService
+from factorspec_server.http.chat_job import ChatJob
+from factorspec_server.http.chat_service import ChatService
+from factorspec_server.http.service_metrics import ServiceCollector
 
 _TIMES_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _COMPILE_TIMES_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -68,6 +70,8 @@ class Metrics:
             ("cached_bytes", "Their approximate size.", lambda: cache.num_bytes),
         ):
             Gauge(f"factorspec_{name}", text, registry=registry).set_function(read)
+        if service.service is not None:
+            registry.register(ServiceCollector(service.service.counts))
 
     def count_outcome(self, outcome: str) -> None:
         """A request ended: "ok" or an error's code."""
@@ -78,8 +82,8 @@ class Metrics:
         for completion in completions:
             self._count_usage(completion.usage)
         self._time.observe(time_s)
-        for compiled in job.enforced.fresh:
-            self._compile.observe(compiled.compile_s)
+        for compile_s in job.compiles_s:
+            self._compile.observe(compile_s)
 
     def _count_usage(self, usage: Usage) -> None:
         self._tokens.labels("prompt").inc(usage.prompt_tokens)

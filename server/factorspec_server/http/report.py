@@ -72,8 +72,23 @@ def report_of(
         for each in written
         if each.name
     ]
+    compile_s = sum(compiled.compile_s for compiled in enforced.specs)
     return {
-        **session_counts(session),
+        **report_from({**session_counts(session), **record}, usage, compile_s),
+        **({"calls": calls} if enforced.tools else {}),
+    }
+
+
+def report_from(told: Mapping[str, JsonValue], usage: Usage, compile_s: float) -> dict[str, JsonValue]:
+    """The report of a record.
+
+    Args:
+        told: ``session_counts`` and ``record_report``, wherever they were made.
+        usage: what it cost.
+        compile_s: seconds that compiling took.
+    """
+    return {
+        **told,
         "prompt_tokens": usage.prompt_tokens,
         "reused": usage.reused,
         "model_steps": usage.model_steps,
@@ -86,9 +101,7 @@ def report_of(
         "widest": usage.widest,
         "prefill_s": round(usage.prefill_s, 6),
         "decode_s": round(usage.decode_s, 6),
-        "compile_s": round(sum(compiled.compile_s for compiled in enforced.specs), 6),
-        **record,
-        **({"calls": calls} if enforced.tools else {}),
+        "compile_s": round(compile_s, 6),
     }
 
 

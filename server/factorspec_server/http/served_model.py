@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.drafting import (
     DEFAULT_WIDTH,
+    PATIENCE_S,
     CostModel,
     DraftingPolicy,
+    DraftingSpec,
     PolicyName,
     StepCost,
     drafting_policy,
@@ -45,6 +47,7 @@ class ServedModel:
         canonical: encodes records' texts.
         costs: seconds of a step by its tokens, as measured; None: not measured.
         aliases: further names under which requests may ask for the model.
+        patience_s: seconds after which a plan guesses no more; None: however long it takes.
     """
 
     engine: EngineThread
@@ -52,6 +55,7 @@ class ServedModel:
     canonical: Canonical
     costs: CostModel | None = None
     aliases: tuple[str, ...] = ()
+    patience_s: float | None = PATIENCE_S
 
     @classmethod
     def of(
@@ -108,14 +112,24 @@ class ServedModel:
             width: most tokens drafted in a step, see ``ServerSettings``; None: as many as pay by the measured
                 cost, if there is one, but never more than were measured.
         """
-        vocabulary, costs = self.canonical.vocabulary, self.costs
+        spec, vocabulary = self.drafting_spec(name, width), self.canonical.vocabulary
+        cost = self._step_cost(CostModel(spec.cost_points)) if spec.cost_points else None
+        return drafting_policy(
+            spec.name, vocabulary, prompt_ids, width=spec.width, cost=cost, patience_s=spec.patience_s
+        )
+
+    def drafting_spec(self, name: DraftingName, width: int | None = None) -> DraftingSpec:
+        """The same for all requests, as data; costs are those of a step, for all its requests together."""
+        costs = self.costs
         policy: PolicyName = "tree" if name == "auto" else name
         if name == "auto" and width is None and self.is_too_slow:
             policy = "certain"
         if width is not None or costs is None or not costs.is_curve or name not in _BY_COST:
-            return drafting_policy(policy, vocabulary, prompt_ids, width=width or DEFAULT_WIDTH)
+            return DraftingSpec(name=policy, width=width or DEFAULT_WIDTH, patience_s=self.patience_s)
         most = min(MOST_WIDTH, costs.largest)
-        return drafting_policy(policy, vocabulary, prompt_ids, width=most, cost=self._step_cost(costs))
+        return DraftingSpec(
+            name=policy, width=most, cost_points=tuple(costs.points), patience_s=self.patience_s
+        )
 
     @property
     def is_too_slow(self) -> bool:
