@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from threading import Lock
 from typing import Any, TypeVar
 
 from starlette.responses import JSONResponse
@@ -68,8 +68,18 @@ class AnswerService:
         self._board = board
         self._spec_of = spec_of
         self._budgets = budgets
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._served: ServedChat | None = None
+
+    def started(self, app: Any) -> None:
+        """SGLang's app serves from now on: get ready meanwhile."""
+        threading.Thread(target=self._prepare, args=(app,), name="factorspec-chat", daemon=True).start()
+
+    def _prepare(self, app: Any) -> None:
+        try:
+            self._served_by(app).prepare()
+        except Exception as error:  # noqa: BLE001 - requests that need it are told
+            _logger.warning("tools with relations cannot be served: %s", error)
 
     def read(self, body: bytes, app: Any) -> tuple[AnswerAsked, Generation] | bytes:
         """The request that a body holds, and what SGLang is asked for; else the body to go on with.

@@ -82,6 +82,8 @@ class Answers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, self._watching(scope, send))
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != _PATH:
             return await self._app(scope, receive, send)
         body, before = await _read(receive, self._budgets.body_bytes)
@@ -106,6 +108,16 @@ class Answers:
             answer = JSONResponse(error_body(error, schema_pointer=pointer), status_of(error))
             return await answer(scope, receive, send)
         return await self._serve(asked, spec, scope, receive, send)
+
+    def _watching(self, scope: Scope, send: Send) -> Send:
+        """What the server is sent about its life goes through, and is noted where it has started."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self._answers.started(scope["app"])
+            await send(message)
+
+        return sent
 
     async def _serve(self, asked: Asked, spec: Spec, scope: Scope, receive: Receive, send: Send) -> None:
         async def vendor(choices: list[Choice], usage: dict[str, Any]) -> dict[str, JsonValue]:

@@ -1,7 +1,7 @@
 """What the HTTP process knows of the served model: its tokens, how it is told of tools, how it writes calls.
 
-Nothing of it is made before a request needs it. The tokenizer is a copy: SGLang's own is used on another
-thread, and takes it ill when somebody else encodes meanwhile.
+The tokenizer is a copy: SGLang's own is used on another thread, and takes it ill when somebody else encodes
+meanwhile. Copying it stops the process for a second, so it is done when the server starts (``prepare``).
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class ServedChat:
         """``handler``: SGLang's of chat completions."""
         self._handler = handler
         self._manager = handler.tokenizer_manager
+
+    def prepare(self) -> None:
+        """Make what the first request would wait for, and others with it: seconds. Raises as ``words``."""
+        self._watch  # noqa: B018
 
     @property
     def name(self) -> str:

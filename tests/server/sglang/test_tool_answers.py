@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Generator, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ from factorspec_sdk.client import Client
 from factorspec_sdk.client.transport import JsonObject
 from factorspec_sdk.wire import parse_document
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.answers import Answers
 from factorspec_server.sglang.reports import ReportBoard
 from tests.server.http.calling import AWAY, LATER, TOOLS
 from tests.server.http.test_native_tools import KNOWING, PAST, PLAIN
@@ -302,6 +305,33 @@ def test_template_options_reach_the_template(board: ReportBoard) -> None:
     upstream.post(asked(tool_choice="required", chat_template_kwargs={"mood": "wild"}))
     texts = [upstream.vocabulary.decode_bytes(seen["input_ids"][0]).decode() for seen in upstream.seen]
     assert [text[:4] for text in texts] == ["calm", "wild"]
+
+
+def test_the_tokenizer_is_made_ready_when_the_server_starts(plain: ToolUpstream) -> None:
+    app, sent = plain.app(), []
+    given: list[Any] = [{"type": "lifespan.shutdown"}, {"type": "lifespan.startup"}]
+
+    async def receive() -> Any:
+        return given.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    asyncio.run(app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    for thread in threading.enumerate():
+        if thread.name == "factorspec-chat":
+            thread.join(20)
+    answers = next(each for each in _layers(app) if isinstance(each, Answers))
+    served = answers._answers._served
+    assert served is not None and "_watch" in vars(served)
+
+
+def _layers(app: Any) -> Iterator[Any]:
+    layer = app.middleware_stack
+    while layer is not None:
+        yield layer
+        layer = getattr(layer, "app", None) or getattr(layer, "_app", None)
 
 
 def test_thinking_is_told_apart(board: ReportBoard, monkeypatch: pytest.MonkeyPatch) -> None:
