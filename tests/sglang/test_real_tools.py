@@ -14,6 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
+import factorspec_sdk as fs
 from factorspec_sdk.client import Client
 from factorspec_sdk.records import spec
 from tests.sglang.test_real_server import TIMEOUT_S, URL, Note, trip
@@ -62,15 +63,30 @@ def test_greedy_answers_are_those_of_the_embedded_engine(embedded: Client, name:
     if name == "refusal":
         wishes["refusal"] = True
     asked = f"Use a tool for my {name}, please."
-    want = embedded.call_tools(tools, asked, **wishes)
+    want = told(embedded, tools, asked, wishes)
     with Client(URL, timeout_s=TIMEOUT_S) as served:
-        found = served.call_tools(tools, asked, **wishes)
-    assert [(call.name, call.text) for call in found.calls] == [(call.name, call.text) for call in want.calls]
-    assert (found.content, found.refusal) == (want.content, want.refusal)
-    assert found.usage == want.usage
+        found = told(served, tools, asked, wishes)
+    assert found == want
+
+
+def told(client: Client, tools: list[type[BaseModel]], asked: str, wishes: Any) -> dict[str, Any]:
+    """All that an answer says but what differs between engines and from call to call."""
+    try:
+        raw: Any = client.call_tools(tools, asked, **wishes).raw
+    except fs.Incomplete as error:  # text of a small model goes on and on
+        raw = error.raw  # type: ignore[attr-defined]
+    (choice,) = raw["choices"]
+    message = choice["message"]
+    report = raw["factorspec"]["report"]
     counted = ("tokens", "certain", "chosen", "free", "choice_points", "exact", "calls")
-    reports: list[Any] = [answer.raw["factorspec"]["report"] for answer in (found, want)]  # type: ignore[index,call-overload]
-    assert {key: reports[0][key] for key in counted} == {key: reports[1][key] for key in counted}
+    return {
+        "calls": [call["function"] for call in message.get("tool_calls", ())],
+        "content": message["content"],
+        "refusal": message["refusal"],
+        "finish_reason": choice["finish_reason"],
+        "usage": {name: count for name, count in raw["usage"].items() if name.endswith("_tokens")},
+        "report": {name: report[name] for name in counted},
+    }
 
 
 def test_several_choices_have_a_report_each(client: OpenAI, model: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from math import inf
 
 from factorspec_sdk.decoding import Decoder, Origin, Report, Session
@@ -151,9 +152,17 @@ class AnswerSession:
             return one_choice(self._allowed_in_text(), free=True)
         if len(self._alive) == 1 and not self._may_end:
             only = self._alive[0]
-            return only.plan(width, guesses, shape, until_s=until_s, written=self._tokens[: only.start])
+            written = self._tokens[: only.start]
+            return self._whole(only, only.plan(width, guesses, shape, until_s=until_s, written=written))
         ids = self._allowed_by_several()
         return certain_run(tuple(ids)) if len(ids) == 1 else one_choice(Allowed.of(ids))
+
+    def _whole(self, only: Writing, plan: Plan) -> Plan:
+        """The plan of a record as one of the answer, which need not be complete where the record is."""
+        if not plan.complete and not plan.ends:
+            return plan
+        is_last = not only.after and not self._may_go_on(only, len(plan.tokens) if plan.complete else 0)
+        return plan if is_last else replace(plan, complete=False, ends=())
 
     def commit(self, token_ids: Sequence[int], /) -> int:
         """Append tokens; the first that is not allowed refuses the answer. How many were written."""
@@ -300,13 +309,14 @@ class AnswerSession:
         calls = self._calls
         self._alive = [self._writing(calls.inside, before, calls.tokens.closing, num_given)]
 
-    def _may_go_on(self, writing: Writing) -> bool:
-        """True if one more call may follow, and fits."""
+    def _may_go_on(self, writing: Writing, num_ahead: int = 0) -> bool:
+        """True if one more call may follow, and fits; ``num_ahead``: tokens that come before it."""
         calls = self.rules.calls
         if calls is None or not self._end_ids or not calls.writes(writing.session):
             return False
-        left = self.token_limit - len(self._tokens)
-        return len(self.writings) < self.rules.most_calls and left >= calls.num_needed_next
+        left = self.token_limit - len(self._tokens) - num_ahead
+        num_calls = len(self.writings) + all(known is not writing for known in self.writings)
+        return num_calls < self.rules.most_calls and left >= calls.num_needed_next
 
     def _refuse(self) -> int:
         self._text, self._ended = None, "refused"

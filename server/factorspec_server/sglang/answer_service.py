@@ -96,7 +96,7 @@ class AnswerService:
             is_told = (
                 bool(request.get("tools")) and not offers_tools(request) and tools_have_relations(request)
             )
-            return self._without_tools(request, app) if is_told else body
+            return self._without_tools(body, request, app) if is_told else body
         asked: AnswerAsked | None = None
         try:
             served = self._served_by(app)
@@ -109,12 +109,13 @@ class AnswerService:
         most, num_tokens = self._budgets.choices, served.words.num_tokens
         return read_answer_asked(request, self._spec_of, most_choices=most, num_tokens=num_tokens)
 
-    def _without_tools(self, request: dict[str, JsonValue], app: Any) -> bytes:
+    def _without_tools(self, body: bytes, request: dict[str, JsonValue], app: Any) -> bytes:
         """No tool may be called: SGLang's own affair, but for earlier calls that its template drops."""
-        served = self._served_by(app)
-        chat = self._asked(request, served).chat
-        messages = served.plain_messages(chat)
-        return json.dumps(request).encode() if messages is None else with_messages(request, messages)
+        try:
+            messages = self._served_by(app).plain_messages(request.get("messages"))
+        except FactorspecError:
+            return body  # SGLang reads more than we do, or says itself what is wrong
+        return body if messages is None else with_messages(request, messages)
 
     def _served_by(self, app: Any) -> ServedChat:
         with self._lock:

@@ -19,7 +19,7 @@ from factorspec_server.engines.chat_vocabulary import chat_vocabulary
 from factorspec_server.engines.opener_watch import OpenerWatch
 from factorspec_server.http.answer_prompts import AnswerPrompts
 from factorspec_server.http.answer_reader import Reading
-from factorspec_server.http.chat_request import ChatRequest
+from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.messages import turns_of
 from factorspec_server.http.tool_prompt import plain_turns
 from factorspec_server.sglang import compat
@@ -116,11 +116,13 @@ class ServedChat:
         """The prompt's tokens.
 
         Raises:
-            UnsupportedKeyword: the server has a chat template that is not the tokenizer's.
+            UnsupportedKeyword: the server has a chat template that is not the tokenizer's, or the model is an
+            adapter.
             TemplateRefused: the template does not take this conversation.
             DocumentError: it does not take the request's options.
         """
         self._check_template()
+        self._check_model(asked.chat.model)
         options = self._options(asked.template_options)
         try:
             return self.prompts.prompt_ids(asked.chat, asked.specs, self.words.with_options(options))
@@ -128,11 +130,12 @@ class ServedChat:
             problem = Problem("/chat_template_kwargs", f"the model's chat template says: {error}")
             raise DocumentError("the model does not take this conversation", [problem]) from error
 
-    def plain_messages(self, chat: ChatRequest) -> list[Mapping[str, object]] | None:
+    def plain_messages(self, messages: JsonValue) -> list[Mapping[str, object]] | None:
         """The conversation for SGLang's own prompt where no tool may be called; None: as it is.
 
-        Earlier calls become text where the template knows none.
+        Earlier calls become text where the template knows none. Raises as ``read_chat_request``.
         """
+        chat = read_chat_request({"model": self.name, "messages": messages})
         has_calls = any(message.tool_calls or message.role == "tool" for message in chat.messages)
         if not has_calls or self.prompts.is_native:
             return None
@@ -148,6 +151,13 @@ class ServedChat:
             problem = Problem("/tools", f"the server's chat template {name or own!r} is none in Jinja",
                               hint="start it with --chat-template FILE.jinja")  # fmt: skip
             raise UnsupportedKeyword("tools with relations cannot be told of", [problem])
+
+    def _check_model(self, name: str) -> None:
+        if ":" in name and getattr(self._manager.server_args, "enable_lora", False):
+            problem = Problem(
+                "/model", "adapters do not write tool calls", repr(name), "name the model alone"
+            )
+            raise UnsupportedKeyword("tools with relations cannot be served", [problem])
 
     def limits(self, prompt_ids: Sequence[int], chat: ChatRequest, default_tokens: int) -> tuple[int, int]:
         """Most tokens of an answer, and what it may have where the shortest one needs more.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from factorspec_sdk.tokens import unpack_row
+from factorspec_server.drafting.seam import Guess, Position
 from factorspec_server.engines.answer_rules import AnswerRules
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.engines.opener_watch import OpenerWatch
@@ -88,6 +89,35 @@ def test_rows_allow_what_plans_allow(family: str) -> None:
             want = [plan.tokens[0]] if plan.num_certain else sorted(plan.choices[0].allowed)
             assert allowed == want
             session.commit((allowed[-1],))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("most_calls", [1, 2])
+@pytest.mark.parametrize("limit", [LIMIT, 60])
+def test_a_plan_is_complete_where_the_answer_is(family: str, most_calls: int, limit: int) -> None:
+    """Not where a record in it is: its tag, or one more call, may follow."""
+    made, source = making(family), random.Random(f"{family} {most_calls} {limit}")
+    seen = set()
+    for guesses in (None, first_values):
+        session = AnswerSession(made.rules("later", "a", most_calls=most_calls), model_of(made), limit)
+        while session.state == "open":
+            plan = session.plan(guesses=guesses)
+            for node in (*plan.ends, *([len(plan.tokens) - 1] if plan.complete else ())):
+                twin, path = session.copy(), []
+                at = node
+                while at >= 0:
+                    path.append(plan.tokens[at])
+                    at = plan.parents[at]
+                assert twin.commit(path[::-1]) == len(path)
+                assert twin.state == "complete"
+                seen.add(plan.complete)
+            allowed = list(session.allowed())
+            session.commit((source.choice(allowed),))
+    assert True in seen or most_calls > 1 or family == "tags"
+
+
+def first_values(position: Position) -> list[Guess]:
+    return [Guess(token, 0.5) for token in list(position.allowed)[:2]]
 
 
 def test_commit_tells_how_many_were_written() -> None:

@@ -267,6 +267,9 @@ def test_answers_are_those_of_the_client_too(plain: ToolUpstream) -> None:
         asked(tools="x-factorspec"),
         asked(tools=[3, {"function": 4}, {"function": {"parameters": "x-factorspec"}}]),
         asked(tool_choice="none"),
+        asked(
+            tool_choice="none", ignore_eos=True, messages=[{"role": "user", "content": [{"type": "image"}]}]
+        ),
     ],
 )
 def test_requests_without_relations_in_their_tools_pass_as_they_are(plain: ToolUpstream, body: Any) -> None:

@@ -69,6 +69,12 @@ def test_what_cannot_be_served_is_refused_by_name(plain: ToolUpstream, fields: A
     assert plain.seen == []
 
 
+def test_adapters_are_refused_by_name(plain: ToolUpstream) -> None:
+    assert plain.post(asked(model="m:adapter", tool_choice="required")).status_code == 200
+    plain.handler.tokenizer_manager.server_args.enable_lora = True
+    assert plain.post(asked(model="m:adapter")).json()["error"]["param"] == "/model"
+
+
 def test_a_server_with_a_template_of_another_kind_says_so(plain: ToolUpstream) -> None:
     plain.handler.template_manager.chat_template_name = "chatml"
     error = plain.post(asked()).json()["error"]

@@ -122,6 +122,7 @@ class ToolUpstream:
             context_len=4096,
             max_req_input_len=4090,
             num_reserved_tokens=0,
+            server_args=SimpleNamespace(enable_lora=False),
         )
         return SimpleNamespace(
             tokenizer_manager=manager,
