@@ -22,7 +22,7 @@ import secrets
 import socket
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from queue import Full, Queue
@@ -94,6 +94,19 @@ def digest_of(text: str) -> str:
     return sha256(text.strip().encode("utf-8", "replace")).hexdigest()
 
 
+def is_begun(report: Report) -> bool:
+    """False of what is no record: where several choices are asked for, SGLang sends a request ahead that has
+    their prompt put into its cache, and ends it at the first token.
+    """
+    is_told = report.get("complete") or report.get("error") is not None
+    return bool(is_told or int(str(report.get("tokens", 0))) > 1)
+
+
+def _are_all(reports: Sequence[Report], count: int) -> bool:
+    """Whether the reports of so many choices are there; of a single choice nothing is sent ahead."""
+    return len([one for one in reports if count == 1 or is_begun(one)]) >= count
+
+
 class ReportSender:
     """Counts records of a scheduler and sends reports, on a thread of its own. Calls return at once."""
 
@@ -125,7 +138,7 @@ class ReportSender:
                 opened, ended = self._queue.get()
                 try:
                     report = report_of(opened, ended)
-                    if self._metrics is not None:
+                    if self._metrics is not None and is_begun(report):
                         self._metrics.count(report)
                     if self._address is not None and ended.request_id is not None:
                         message = {"id": ended.request_id, "report": report}
@@ -160,7 +173,7 @@ class ReportBoard:
         loop = asyncio.get_running_loop()
         all_here = asyncio.Event()
         with self._lock:
-            if len(self._kept.get(request_id, ())) >= count:
+            if _are_all(self._kept.get(request_id, ()), count):
                 return self._kept.pop(request_id)
             self._waiting[request_id] = (count, lambda: loop.call_soon_threadsafe(all_here.set))
         with suppress(TimeoutError):
@@ -200,5 +213,5 @@ class ReportBoard:
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
             count, tell = self._waiting.get(request_id, (0, None))
-        if tell is not None and len(reports) >= count:
+        if tell is not None and _are_all(reports, count):
             tell()

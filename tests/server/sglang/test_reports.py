@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import prometheus_client
@@ -100,6 +100,38 @@ def test_whoever_waits_is_woken_and_reports_are_told_apart(board: ReportBoard, o
         assert [len(found) for found in await asyncio.gather(*waiting)] == [2, 2]
 
     asyncio.run(main())
+
+
+def test_what_sglang_sends_ahead_of_several_choices_is_no_record(
+    board: ReportBoard, opener: SessionOpener
+) -> None:
+    opened, grammar = finished(opener)
+    ahead = SessionGrammar(opened_here(opener, Envelope(TRIP, RequestOptions(id="r"))).record, 0)
+    ahead.accept_token(next(iter(session_of(ahead).allowed())))
+    ahead.finished = True
+    metrics = Counted()
+    sender = ReportSender(board.address, metrics)
+
+    async def main() -> list[Any]:
+        waiting = asyncio.ensure_future(board.take("r", 2))
+        await asyncio.sleep(0)
+        for each in (ahead, grammar, grammar):
+            sender.send(opened, Ended("r", each))
+        return await waiting
+
+    found = asyncio.run(main())
+    assert [one["complete"] for one in found] == [False, True, True]
+    assert [report["complete"] for report in metrics.reports] == [True, True]
+
+
+class Counted(RecordMetrics):
+    """Keeps what would be counted."""
+
+    def __init__(self) -> None:
+        self.reports: list[Mapping[str, Any]] = []
+
+    def count(self, report: Mapping[str, Any]) -> None:
+        self.reports.append(report)
 
 
 def test_a_wait_has_a_deadline(board: ReportBoard) -> None:
