@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import queue
 import select
 import socket
 import sys
@@ -38,6 +37,7 @@ from factorspec_server.constraint_service.failures import failure_bytes, failure
 from factorspec_server.constraint_service.kept_record import KeptRecord
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
+from factorspec_server.constraint_service.opening_queue import Asked, OpeningQueue
 from factorspec_server.constraint_service.plan_words import CERTAIN, Encoded, encode, encode_error
 from factorspec_server.constraint_service.step_words import (
     ASK,
@@ -100,7 +100,7 @@ class Worker:
         self._records: dict[int, KeptRecord] = {}
         self._drafting = DraftingSpec(name="certain")
         self._sending = threading.Lock()
-        self._to_compile: queue.SimpleQueue[tuple[dict[str, Any], bytes]] = queue.SimpleQueue()
+        self._openings = OpeningQueue(self._knows, self._open)
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
         self._room = setup.memory.layout.plan_words - 2
@@ -110,7 +110,7 @@ class Worker:
     def run(self) -> None:
         """Serve until the engine is gone; does not return."""
         sys.setswitchinterval(_GIVE_WAY_S)
-        for task in (self._read, self._compile):
+        for task in (self._read, self._openings.open_known, self._openings.compile):
             threading.Thread(target=self._guarded, args=(task,), daemon=True).start()
         self._send({"hello": os.getpid()})
         self._guarded(self._serve)
@@ -274,7 +274,7 @@ class Worker:
     def _sort(self, header: dict[str, Any], body: bytes) -> None:
         match header["kind"]:
             case "open":
-                self._to_compile.put((header, body))
+                self._openings.put(Asked(header, body))
             case "ping":
                 self._send({"id": header["id"]})
             case "text":
@@ -284,17 +284,20 @@ class Worker:
                 self._told.append(header)
                 self._wake.send(b"w")
 
-    # compiler thread
+    # opening threads
 
-    def _compile(self) -> None:
-        while True:
-            header, document = self._to_compile.get()
-            try:
-                opened = self._opened(header, document)
-            except Exception as error:  # noqa: BLE001 - told to whoever opens
-                self._fail(header["id"], error)
-            else:
-                self._send({"id": header["id"], "value": opened})
+    def _knows(self, document: bytes) -> bool:
+        with suppress(DocumentError):
+            return self._compiler.find(_read_document(document)) is not None
+        return False
+
+    def _open(self, asked: Asked) -> None:
+        try:
+            opened = self._opened(asked.header, asked.document)
+        except Exception as error:  # noqa: BLE001 - told to whoever opens
+            self._fail(asked.header["id"], error)
+        else:
+            self._send({"id": asked.header["id"], "value": opened})
 
     def _opened(self, header: dict[str, Any], document: bytes) -> dict[str, JsonValue]:
         compiled, was_cached = self._compiler.compile(_read_document(document))

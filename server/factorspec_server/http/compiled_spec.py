@@ -88,8 +88,7 @@ class Compiler:
             InfeasibleError: no record can satisfy it, or proving that some can exceeds the budgets.
         """
         text = _hash_of_text(document)
-        spec_hash = None if text is None else self._hashes.get(text)
-        known = None if spec_hash is None else self.cache.find(spec_hash)
+        known = self._known(text)
         if known is not None:
             return known, True
         with collector_paused():
@@ -100,6 +99,14 @@ class Compiler:
             if self._housekeeping is not None and not found.was_cached:
                 self._housekeeping.spec_compiled()
         return found.value, found.was_cached
+
+    def find(self, document: dict[str, JsonValue]) -> CompiledSpec | None:
+        """The compiled document, if it was compiled, as it is written here, for an earlier request."""
+        return self._known(_hash_of_text(document))
+
+    def _known(self, text: bytes | None) -> CompiledSpec | None:
+        spec_hash = None if text is None else self._hashes.get(text)
+        return None if spec_hash is None else self.cache.find(spec_hash)
 
     def _compile_in_turn(self, spec: Spec) -> CompiledSpec:
         with self._compiling:
