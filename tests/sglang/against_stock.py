@@ -1,0 +1,129 @@
+"""The same requests to SGLang without our plugin and with it: ``python -m tests.sglang.against_stock``.
+
+A command of its own: two more servers are minutes on two cores. Stock SGLang has no kernels for a CPU without
+CUDA's driver, so the stand-in for these stays (``sglang/platform.py``); nothing else of ours is loaded there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from factorspec_server.engines.smollm2 import smollm2_dir
+from factorspec_server.sglang.compat import REFERENCE
+from tests.sglang.environment import ROOT, made, wheel_folder
+from tests.sglang.like_stock import ask_all
+from tests.sglang.processes import marked
+
+_READY_S = 600.0
+_COMMON = ("--context-length", "4096", "--constrained-json-disable-any-whitespace", "--random-seed", "7")
+_STOCK = (
+    "--dtype", "float32", "--max-running-requests", "16", "--device", "cpu", "--attention-backend",
+    "torch_native", "--sampling-backend", "pytorch", "--mem-fraction-static", "0.3", "--skip-server-warmup",
+    "--max-total-tokens", "16384", *_COMMON,
+)  # fmt: skip
+_OURS = (
+    "serve", "--engine", "sglang", "--device", "cpu", "--dtype", "float32", "--max-batch", "16",
+)  # fmt: skip
+#: little room, so that the cache is used up and freed again
+_SMALL = ("--max-total-tokens", "2048", "--speculative-num-draft-tokens", "8", *_COMMON)
+
+
+def main() -> int:
+    """Run all of it; the exit code is pytest's."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sglang", default=REFERENCE, metavar="VERSION", help="another release of SGLang")
+    options = parser.parse_args()
+    python, model = str(made(release=options.sglang)), str(smollm2_dir(progress=False))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        search = wheel_folder(folder)
+        answers = folder / "stock.json"
+        stock = [python, "-m", "sglang.launch_server", "--model-path", model, "--port"]
+        with _started([*stock, str(port := _free_port()), *_STOCK], _without_plugin(search), port) as root:
+            answers.write_text(json.dumps(ask_all(root)), encoding="utf-8")
+        ours = [python, "-m", "factorspec_server", *_OURS, "--model", model, "--port"]
+        with _started([*ours, str(port := _free_port()), "--", *_SMALL], search, port) as root:
+            variables = {"FACTORSPEC_SGLANG_SMALL": root, "FACTORSPEC_SGLANG_STOCK": str(answers)}
+            tests = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "tests/sglang/test_like_stock.py",
+            ]
+            return subprocess.run(tests, cwd=ROOT, env={**os.environ, **variables}).returncode
+
+
+def _without_plugin(search: Path) -> Path:
+    """The same packages, of whose entry points SGLang finds the stand-in's alone."""
+    bare = search.parent / "bare"
+    shutil.copytree(search, bare)
+    for file in bare.glob("factorspec-*.dist-info/entry_points.txt"):
+        file.write_text("[sglang.srt.platforms]\nfactorspec = factorspec_server.sglang.platform:activate\n")
+    return bare
+
+
+@contextmanager
+def _started(command: Sequence[str], search: Path, port: int) -> Iterator[str]:
+    """A server's address; all of its processes are killed at the end."""
+    mark = secrets.token_hex(8)
+    environment = {
+        **os.environ, "FACTORSPEC_TEST_RUN": mark, "PYTHONPATH": str(search), "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1", "SGLANG_USE_CPU_ENGINE": "1",
+    }  # fmt: skip
+    log, root = search.parent / f"{port}.log", f"http://127.0.0.1:{port}"
+    with log.open("wb") as written:
+        process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, env=environment)
+        try:
+            _wait(process, log, lambda: _answers(f"{root}/health"))
+            yield root
+        finally:
+            for one in marked(mark):
+                with suppress(ProcessLookupError):
+                    os.kill(int(one.name), signal.SIGKILL)
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], log: Path, is_ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _READY_S
+    while not is_ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = log.read_text(errors="replace").splitlines()[-40:]
+            raise SystemExit("\n".join(["SGLang did not start", *lines]))
+        time.sleep(0.5)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
