@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, partial
 from typing import Any
 
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource
@@ -40,7 +39,8 @@ class ServiceRelations:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)
         name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
         self.service = ConstraintService(VocabularySource.of_chat(chat, vocab_size, name=name), options)
-        self._make_here = partial(Relations, tokenizer, vocab_size, end_ids)
+        # its tables are made while the model loads, not while requests run
+        self._here = Relations(tokenizer, vocab_size, end_ids)
         drafting = parts().drafting
         if drafting is not None:
             self.service.draft(drafting)
@@ -54,11 +54,6 @@ class ServiceRelations:
             envelope.document, token_limit=options.token_limit, on_budget=options.on_budget
         )
         return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
-
-    @cached_property
-    def _here(self) -> Relations:
-        """Opens sessions in this process; its tables are made when the first is asked for."""
-        return self._make_here()
 
 
 def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:
