@@ -17,7 +17,6 @@ _TOKENIZERS = (
     "*.gguf",
 )
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
-_TEMPLATES = ("chat_template.jinja", "chat_template.json", "*.gguf")
 
 
 def check_model_folder(folder: Path, passed_on: Sequence[str]) -> None:
@@ -33,18 +32,6 @@ def check_model_folder(folder: Path, passed_on: Sequence[str]) -> None:
     problems = list(_problems(folder, passed_on))
     if problems:
         raise ModelNotFound(f"no model in {str(folder)!r}", problems)
-
-
-def lacks_chat_template(folder: Path, passed_on: Sequence[str]) -> bool:
-    """True if messages have no form there: SGLang takes one for most models by their name, or a plain one."""
-    if _has_flag("--chat-template", passed_on) or _has_any(folder, _TEMPLATES):
-        return False
-    config = folder / "tokenizer_config.json"
-    try:
-        found = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-    except ValueError:
-        return False
-    return not (isinstance(found, dict) and found.get("chat_template"))
 
 
 def _problems(folder: Path, passed_on: Sequence[str]) -> Iterator[Problem]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from factorspec_sdk.errors import ModelNotFound
-from factorspec_server.sglang.model_folder import check_model_folder, lacks_chat_template
+from factorspec_server.sglang.model_folder import check_model_folder
 
 
 @pytest.fixture
@@ -47,13 +46,3 @@ def test_flags_may_stand_for_files(folder: Path, missing: str, flags: tuple[str,
     check_model_folder(folder, flags)
     with pytest.raises(ModelNotFound):
         check_model_folder(folder, ())
-
-
-def test_a_chat_template_is_looked_for_where_models_have_it(folder: Path) -> None:
-    assert lacks_chat_template(folder, ())
-    assert not lacks_chat_template(folder, ("--chat-template=chatml",))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
-    assert not lacks_chat_template(folder, ())
-    (folder / "tokenizer_config.json").unlink()
-    (folder / "chat_template.jinja").write_text("{{ messages }}")
-    assert not lacks_chat_template(folder, ())
