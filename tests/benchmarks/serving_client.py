@@ -88,7 +88,7 @@ class Client:
         import aiohttp
 
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=2.0),
             read_bufsize=2**20,
             timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S),
         )
