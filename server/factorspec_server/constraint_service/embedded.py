@@ -86,11 +86,10 @@ class EmbeddedService:
         since = self._late_since
         self._late_since = {record: since.get(record, now) for record in missing}
         deadline_s = self._service.options.deadline_s / 2
-        lost = [
-            record
-            for record, first in self._late_since.items()
-            if not record.place.link.alive or now - first > deadline_s
-        ]
+        for record, first in self._late_since.items():
+            if now - first > deadline_s:
+                record.place.link.kill()
+        lost = [record for record in missing if not record.place.link.alive]
         if lost:
             self._service.plans(self._wanted(lost))
             for record in lost:

@@ -68,18 +68,22 @@ def text_of(answer: Any) -> tuple[str, Any]:
     return answer[2]["choices"][0]["message"]["content"], lasting(answer[2])
 
 
-@pytest.mark.parametrize("round_", range(2))
-def test_a_worker_killed_in_mid_record_loses_nothing(round_: int) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_workers_that_die_or_fall_silent_in_mid_record_lose_nothing(end: signal.Signals) -> None:
     model = SteppedModel()
     asked = [wanted(seed, stream=seed % 2 == 1) for seed in range(NUM_RECORDS)]
     with plain(served_model(SteppedModel()), "tree") as root:
         expected = [text_of(ask(root, each)) for each in asked]
-    with keeping(served_model(model), "tree", workers=2) as kept, ThreadPoolExecutor(NUM_RECORDS) as pool:
-        model.pause_after = model.forward_passes + 3 + round_
+    deadline_s = 60.0 if end is signal.SIGKILL else 30.0
+    with (
+        keeping(served_model(model), "tree", workers=2, deadline_s=deadline_s) as kept,
+        ThreadPoolExecutor(NUM_RECORDS) as pool,
+    ):
+        model.pause_after = model.forward_passes + 3
         answers = [pool.submit(ask, kept.root, each) for each in asked]
         wait_until(lambda: not model.gate.is_set())
         for worker in processes_of(kept.service)[1]:
-            os.kill(worker, signal.SIGKILL)
+            os.kill(worker, end)
         model.gate.set()
         found = [text_of(answer.result(TIMEOUT_S)) for answer in answers]
         assert found == expected

@@ -89,15 +89,15 @@ def test_kept_documents_are_the_same(policy: PolicyName) -> None:
             compare((kept.root, own), {path.stem: wanted})
 
 
-@pytest.mark.parametrize("policy", ["off", "tree"])
+@pytest.mark.parametrize("policy", ["certain", "tree"])
 def test_a_real_model_writes_the_same(policy: PolicyName, smollm2: TorchModel) -> None:
     def model() -> ServedModel:
         return ServedModel(EngineThread(smollm2), smollm2.chat, Canonical(vocabulary_of(smollm2)))
 
     named = {
         name: {**wanted, "model": smollm2.name}
-        for name, wanted in wishes(120).items()
-        if name in ("greedy", "sampled", "logprobs", "penalties", "biases", "three", "canonical")
+        for name, wanted in wishes(60).items()
+        if name in ("greedy", "sampled", "logprobs", "penalties")
     }
     with keeping(model(), policy) as kept, plain(model(), policy) as own:
         compare((kept.root, own), named)
