@@ -61,6 +61,7 @@ def test_nothing_is_lost_when_workers_are_killed(victims: Callable[[str], list[i
             httpx.AsyncClient(timeout=TIMEOUT_S) as http,
         ):
             undisturbed = await records(client)
+            assert victims(MARK), "the server has no constraint workers"
             before = await counted(http, REBUILT)
             for at in range(ROUNDS):
                 writing = asyncio.ensure_future(records(client))
@@ -72,7 +73,6 @@ def test_nothing_is_lost_when_workers_are_killed(victims: Callable[[str], list[i
                     return
             pytest.fail("no record was on its way when workers were killed")
 
-    assert victims(MARK), "the server has no constraint workers"
     asyncio.run(main())
 
 
