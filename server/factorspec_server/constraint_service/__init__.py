@@ -1,5 +1,6 @@
 """Sessions in worker processes beside the engine: plans and mask rows come through shared memory."""
 
+from factorspec_server.constraint_service.openings import WrittenDocument
 from factorspec_server.constraint_service.options import ServiceOptions, VocabularySource
 from factorspec_server.constraint_service.record import RemoteRecord
 from factorspec_server.constraint_service.service import ConstraintService, Wanted
@@ -14,4 +15,5 @@ __all__ = [
     "ServiceStats",
     "VocabularySource",
     "Wanted",
+    "WrittenDocument",
 ]

@@ -9,6 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from hashlib import sha256
 from time import monotonic
+from typing import NamedTuple
 
 from factorspec_sdk.errors import DocumentError, EngineError, JsonValue, Problem, RequestTooLarge
 from factorspec_sdk.wire import parse_document
@@ -24,6 +25,24 @@ _MOST_TRIES = 3
 _PREFERRED_TIMES, _PREFERRED_PLUS = 1.5, 4
 #: longest wait for a sign of life, in seconds
 _SIGN_S = 1.0
+
+
+class WrittenDocument(NamedTuple):
+    """A document as it goes to workers: made once, good for any number of records.
+
+    Attributes:
+        text: its JSON.
+        spec: by which equal documents are told.
+    """
+
+    text: bytes
+    spec: bytes
+
+    @classmethod
+    def of(cls, document: dict[str, JsonValue], most_bytes: int) -> WrittenDocument:
+        """Raises as ``document_bytes``."""
+        text = document_bytes(document, most_bytes)
+        return cls(text, spec_key(text))
 
 
 def document_bytes(document: dict[str, JsonValue], most_bytes: int) -> bytes:

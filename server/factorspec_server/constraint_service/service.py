@@ -28,7 +28,7 @@ from factorspec_server.constraint_service.failures import WorkerLost, failure_of
 from factorspec_server.constraint_service.keeper import Keeper
 from factorspec_server.constraint_service.link import Link
 from factorspec_server.constraint_service.memory import Layout, Memory
-from factorspec_server.constraint_service.openings import Openings, document_bytes, spec_key
+from factorspec_server.constraint_service.openings import Openings, WrittenDocument
 from factorspec_server.constraint_service.options import ServiceOptions, VocabularySource
 from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.constraint_service.questions import Questions
@@ -94,9 +94,17 @@ class ConstraintService:
             for link in self._keeper.links:
                 link.send_packet(drafting_packet(drafting))
 
+    def written(self, document: dict[str, JsonValue]) -> WrittenDocument:
+        """A document as ``open`` takes it, for any number of records. Any thread; O(size).
+
+        Raises:
+            DocumentError: it is too large or too deep, or JSON does not hold it.
+        """
+        return WrittenDocument.of(document, self.options.budgets.body_bytes)
+
     def open(
         self,
-        document: dict[str, JsonValue],
+        document: dict[str, JsonValue] | WrittenDocument,
         *,
         token_limit: int | None = None,
         on_budget: OnBudget = "narrow",
@@ -111,8 +119,8 @@ class ConstraintService:
             EngineError: the tokenizer's tokens cannot be predicted exactly, no worker starts, or none opens
                 the record in time.
         """
-        text = document_bytes(document, self.options.budgets.body_bytes)
-        opening = Opening(text, spec_key(text), token_limit, on_budget)
+        written = document if isinstance(document, WrittenDocument) else self.written(document)
+        opening = Opening(written.text, written.spec, token_limit, on_budget)
         until = monotonic() + self.options.open_deadline_s
         self._begin_opening()
         try:

@@ -287,9 +287,7 @@ class Worker:
     # opening threads
 
     def _knows(self, document: bytes) -> bool:
-        with suppress(DocumentError):
-            return self._compiler.find(_read_document(document)) is not None
-        return False
+        return self._compiler.find_text(document) is not None
 
     def _open(self, asked: Asked) -> None:
         try:
@@ -300,7 +298,8 @@ class Worker:
             self._send({"id": asked.header["id"], "value": opened})
 
     def _opened(self, header: dict[str, Any], document: bytes) -> dict[str, JsonValue]:
-        compiled, was_cached = self._compiler.compile(_read_document(document))
+        known = self._compiler.find_text(document)
+        compiled, was_cached = (known, True) if known else self._compiler.compile(_read_document(document))
         compiled.decoder.prepare()
         session = compiled.decoder.session(header["token_limit"], on_budget=header["on_budget"])
         slot, serial = header["slot"], header["serial"]

@@ -104,6 +104,10 @@ class Compiler:
         """The compiled document, if it was compiled, as it is written here, for an earlier request."""
         return self._known(_hash_of_text(document))
 
+    def find_text(self, text: bytes) -> CompiledSpec | None:
+        """``find`` of a document as ``json.dumps`` writes it, which is not read for it."""
+        return self._known(sha256(text).digest())
+
     def _known(self, text: bytes | None) -> CompiledSpec | None:
         spec_hash = None if text is None else self._hashes.get(text)
         return None if spec_hash is None else self.cache.find(spec_hash)

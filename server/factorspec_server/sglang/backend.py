@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
@@ -18,7 +19,8 @@ from typing import Any
 from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.envelope import may_ask_for_relations, open_envelope
+from factorspec_server.sglang.envelope import may_ask_for_relations
+from factorspec_server.sglang.envelopes import Envelopes
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.refusals import refusal_text
@@ -30,10 +32,14 @@ from factorspec_server.sglang.session_grammar import SessionGrammar
 from factorspec_server.sglang.step_metrics import ServiceMetrics, StepMetrics
 
 _logger = logging.getLogger(__name__)
+#: other threads let the scheduler's main one go on after so many seconds
+_GIVE_WAY_S = 0.0005
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
+    # while the main thread waits for those that open records and send reports, the device waits for it
+    sys.setswitchinterval(min(sys.getswitchinterval(), _GIVE_WAY_S))
     relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
     metrics = _metrics() if compat.setting(server_args, "enable_metrics") and compat.is_first_rank() else None
     reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
@@ -126,12 +132,13 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             any_whitespace=any_whitespace,
         )
         self._relations = relations
+        self._envelopes = Envelopes()
         self._reports = reports
 
     def dispatch_json(self, key_string: str) -> Any:
         """The grammar of a JSON Schema."""
         try:
-            envelope = open_envelope(key_string)
+            envelope = self._envelopes.open(key_string)
             if envelope is None:
                 return super().dispatch_json(key_string)
             opened = self._relations.open(envelope)

@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factorspec_sdk.errors import DocumentError, JsonValue, Problem, reason_of
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_server.http.answer_wish import AnswerWish
+
+if TYPE_CHECKING:
+    from factorspec_server.constraint_service import WrittenDocument
 
 OPTIONS = f"{VENDOR}-request"
 
@@ -61,12 +64,28 @@ class RequestOptions(BaseModel):
     answer: AnswerWish | None = None
 
 
+class KeptDocument:
+    """A document that may come again; whoever opens it leaves it as it is.
+
+    Attributes:
+        document: as it was read.
+        written: as the constraint service takes it; None: nobody has written it yet.
+    """
+
+    __slots__ = ("document", "written")
+
+    def __init__(self, document: dict[str, JsonValue]) -> None:
+        self.document = document
+        self.written: WrittenDocument | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A document and the options of its request."""
+    """A document and the options of its request; ``kept``: what is known of the document beside it."""
 
     document: dict[str, JsonValue]
     options: RequestOptions = RequestOptions()
+    kept: KeptDocument | None = field(default=None, compare=False, repr=False)
 
     def as_document(self) -> dict[str, JsonValue]:
         """One JSON object of both."""
@@ -96,10 +115,11 @@ def open_envelope(text: str) -> Envelope | None:
     given = read.pop(OPTIONS, None)
     if given is None and not asks_for_relations(read):
         return None
-    return Envelope(read, _options(given or {}))
+    return Envelope(read, options_of(given or {}))
 
 
-def _options(given: object) -> RequestOptions:
+def options_of(given: object) -> RequestOptions:
+    """The options as a request has them. Raises DocumentError: they are none of ours."""
     try:
         return RequestOptions.model_validate(given)
     except ValidationError as error:

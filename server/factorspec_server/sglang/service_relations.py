@@ -8,7 +8,7 @@ from typing import Any
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource
 from factorspec_server.engines.chat_tokenizer import ChatTokenizer
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.envelope import Envelope
+from factorspec_server.sglang.envelope import Envelope, KeptDocument
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Opened
 from factorspec_server.sglang.relations import Relations, end_ids_of
@@ -50,9 +50,10 @@ class ServiceRelations:
         options = envelope.options
         if options.answer is not None:
             return self._here.open(envelope)
-        record = self.service.open(
-            envelope.document, token_limit=options.token_limit, on_budget=options.on_budget
-        )
+        kept = envelope.kept or KeptDocument(envelope.document)
+        if kept.written is None:
+            kept.written = self.service.written(kept.document)
+        record = self.service.open(kept.written, token_limit=options.token_limit, on_budget=options.on_budget)
         return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
 
 

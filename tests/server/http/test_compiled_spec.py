@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import random
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,16 @@ def test_a_document_is_read_once_whatever_the_number_of_requests(
     assert not was_cached and other is not first, "the order of writing is meaning"
     monkeypatch.setattr(compiled_spec, "parse_document", None)
     assert compiler.compile(different(1)) == (first, True)
+
+
+def test_a_document_is_found_by_its_text_as_json_writes_it(canonical: Canonical) -> None:
+    compiler = Compiler(canonical, max_entries=2, max_bytes=1 << 30)
+    document: dict[str, Any] = {"type": "object", "properties": {"ä": {"enum": [1, 1.50, "ü\u2028"]}}}
+    text = json.dumps(document).encode()
+    assert compiler.find_text(text) is None
+    compiled, _ = compiler.compile(json.loads(text))
+    assert compiler.find_text(text) is compiled
+    assert compiler.find_text(text + b" ") is None
 
 
 def test_what_was_dropped_is_compiled_again_and_errors_are_not_kept(canonical: Canonical) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from factorspec_server.constraint_service import ServiceOptions
+from factorspec_server.constraint_service import ServiceOptions, WrittenDocument
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.http.answer_wish import AnswerWish, WishedTool
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import service_relations
 from factorspec_server.sglang.envelope import Envelope, RequestOptions, open_envelope
+from factorspec_server.sglang.envelopes import Envelopes
 from factorspec_server.sglang.service_relations import ServiceRelations
 from tests.server.http.calling import LATER
 from tests.server.http.test_native_tools import PLAIN
@@ -25,9 +26,14 @@ class Service:
 
     def __init__(self, source: object, options: ServiceOptions) -> None:
         self.opened: list[Any] = []
+        self.num_written = 0
+
+    def written(self, document: Any) -> Any:
+        self.num_written += 1
+        return WrittenDocument.of(document, 1 << 20)
 
     def open(self, document: Any, **options: Any) -> Any:
-        self.opened.append(document)
+        self.opened.append(json.loads(document.text))
         return SimpleNamespace(compile_s=0.0, was_cached=True, certificates=())
 
     def draft(self, spec: object) -> None:
@@ -49,3 +55,16 @@ def test_answers_are_kept_here_and_records_at_the_service(monkeypatch: pytest.Mo
     opened = relations.open(envelope)
     assert isinstance(opened.record, AnswerSession)
     assert service.opened == [LATER]
+
+
+def test_a_document_that_comes_again_is_written_for_workers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_relations, "ConstraintService", Service)
+    tokenizer, opens = wrapped_tokenizer("smollm2", PLAIN), Envelopes()
+    relations = ServiceRelations(tokenizer, len(tokenizer), (), ServiceOptions(workers=1, budgets=Budgets()))
+    service: Any = relations.service
+    for number in range(3):
+        envelope = opens.open(json.dumps(Envelope(LATER, RequestOptions(id=str(number))).as_document()))
+        assert envelope is not None
+        relations.open(envelope)
+    assert service.opened == [LATER] * 3
+    assert service.num_written == 1
