@@ -121,6 +121,7 @@ class TestDeaths:
             pair.commit(plan.tokens or pair.session.allowed().ids()[:1].tolist())
             pair.compare_plans()
             pair.compare()
+            pair.compare_reports()  # by a worker that lives, also where the plan was known ahead
         finish(pair, vocabulary)
 
 

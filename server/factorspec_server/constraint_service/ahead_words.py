@@ -70,8 +70,8 @@ def write_ahead(memory: Memory, slot: int, serial: int, question: int, branches:
     memory.words[at] = question
 
 
-def read_ahead(memory: Memory, slot: int, serial: int, question: int, token: int) -> Plan | None:
-    """The plan behind a value, if it is known."""
+def words_ahead(memory: Memory, slot: int, serial: int, question: int, token: int) -> memoryview | None:
+    """The words of the plan behind a value, if it is known."""
     words, at = memory.words, memory.ahead_at(slot)
     if words[at] != question or words[at + 1] != serial:
         return None
@@ -79,9 +79,20 @@ def read_ahead(memory: Memory, slot: int, serial: int, question: int, token: int
     for place in range(0, len(entries), 3):
         if entries[place] == token:
             start = at + entries[place + 1]
-            found = decode(words[start : start + entries[place + 2]], _no_row)
-            return found if isinstance(found, Plan) else None
+            return words[start : start + entries[place + 2]]
     return None
+
+
+def read_ahead(memory: Memory, slot: int, serial: int, question: int, token: int) -> Plan | None:
+    """The plan behind a value, if it is known."""
+    words = words_ahead(memory, slot, serial, question, token)
+    return None if words is None else plan_ahead(words)
+
+
+def plan_ahead(words: memoryview) -> Plan | None:
+    """The plan of such words."""
+    found = decode(words, _no_row)
+    return found if isinstance(found, Plan) else None
 
 
 def _no_row(node: int, count: int, row: int) -> Allowed:

@@ -58,6 +58,8 @@ class Link:
         self.opening = 0
         self.asked = 0
         self._memory = memory
+        #: the last step of each bell that was seen to have rung
+        self._seen = [0, 0]
         self.step_socket, step = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control_socket, control = socket.socketpair()
         self.ends = (step, control)
@@ -185,8 +187,11 @@ class Link:
         return self._has(_ROWS, step)
 
     def _has(self, which: int, step: int) -> bool:
+        if self._seen[which] >= step:
+            return True
         self._hear()
-        return self._memory.rung(self.number, which) >= step
+        rung = self._seen[which] = self._memory.rung(self.number, which)
+        return rung >= step
 
     def _hear(self) -> None:
         """Take the bells that have rung."""

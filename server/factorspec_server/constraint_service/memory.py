@@ -69,8 +69,9 @@ class Memory:
         self.layout = layout
         self._map = mmap.mmap(fd, layout.num_bytes)
         self._plans_at = layout.workers * _LINE_WORDS
-        self._ahead_at = self._plans_at + layout.records * layout.plan_words
-        rows_at = self._ahead_at + layout.records * layout.plan_words
+        self._plan_words = layout.plan_words
+        self._ahead_at = self._plans_at + layout.records * self._plan_words
+        rows_at = self._ahead_at + layout.records * self._plan_words
         self._view = memoryview(self._map)
         self.words = self._view[: rows_at * _WORD_BYTES].cast("i")
         shape = (layout.records, layout.rows, layout.row_words)
@@ -90,11 +91,11 @@ class Memory:
 
     def plan_at(self, slot: int) -> int:
         """The first word of a record's plan block."""
-        return self._plans_at + slot * self.layout.plan_words
+        return self._plans_at + slot * self._plan_words
 
     def ahead_at(self, slot: int) -> int:
         """The first word of what is known ahead of a record."""
-        return self._ahead_at + slot * self.layout.plan_words
+        return self._ahead_at + slot * self._plan_words
 
     def ring(self, worker: int, which: int, step: int) -> None:
         """Note that the plans (0) or rows (1) of a step are out."""

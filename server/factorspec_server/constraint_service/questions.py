@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Protocol
 
 import numpy as np
 
-from factorspec_sdk.decoding import Plan
+from factorspec_sdk.decoding import Choice, Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
-from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER, read_ahead
+from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER, plan_ahead, words_ahead
 from factorspec_server.constraint_service.failures import failure_from
 from factorspec_server.constraint_service.link import Link, wait_for
 from factorspec_server.constraint_service.memory import Memory
@@ -51,6 +52,8 @@ class Questions:
         self._step = 0
         #: certain plans without rows by their words
         self._known: dict[bytes, Plan] = {}
+        #: certain plans whose one choice has the first row, by their words
+        self._alike: dict[bytes, Plan] = {}
         self._waiting: set[RemoteRecord] = set()
         self.reads_prompts = False
         self.looks_ahead = IS_IN_ORDER
@@ -62,56 +65,67 @@ class Questions:
 
     def ask(self, records: Sequence[RemoteRecord]) -> None:
         """Ask about those of which nobody has asked in the state that they are in."""
-        new = [record for record in records if self._must_ask(record)]
+        new = self._unasked(records)
         if not new:
             return
-        if self.looks_ahead:
-            for record in new:
-                self._look_up(record)
         self._step = step = self._step % _MOST_NUMBER + 1
         asking: dict[Link, Asking] = {}
+        looks_ahead, reads_prompts = self.looks_ahead, self.reads_prompts
+        most, waiting = self._options.most_tokens, self._waiting
         for record in new:
-            place, link = record.place, record.place.link
-            if self.reads_prompts and not place.has_prompt and record.prompt:
-                place.has_prompt = True
-                for packet in prompt_packets(place.slot, place.serial, record.prompt):
-                    link.send_packet(packet)
+            place = record.place
+            sent, version, link = place.sent, record.version, place.link
+            tokens = record.tokens_from(sent)
+            if looks_ahead:
+                self._look_up(record, tokens)
+            if reads_prompts and not place.has_prompt and record.prompt:
+                _send_prompt(record)
             asked = asking.get(link)
             if asked is None:
                 asked = asking[link] = Asking(step)
-            place.question = place.question % _MOST_NUMBER + 1
-            most = self._options.most_tokens
-            asked.add(
-                place.slot, place.serial, place.question, most, place.sent, record.tokens_from(place.sent)
-            )
-            place.sent, place.asked, place.step = record.num_tokens, record.version, step
+            place.question = question = place.question % _MOST_NUMBER + 1
+            asked.add(place.slot, place.serial, question, most, sent, tokens)
+            place.sent, place.asked, place.step = sent + len(tokens), version, step
+            if place.answered != version:
+                waiting.add(record)
         for link, asked in asking.items():
             link.asked = step
             for words in asked.packets:
                 link.send_packet(words)
-        self._waiting.update(record for record in new if record.place.answered != record.version)
 
-    def _look_up(self, record: RemoteRecord) -> None:
+    def _unasked(self, records: Sequence[RemoteRecord]) -> list[RemoteRecord]:
+        new = []
+        for record in records:
+            place = record.place
+            if place.is_closed:
+                self.fail(record, FactorspecError("the record is closed"))
+            elif place.asked != record.version and place.link.alive:
+                new.append(record)
+        return new
+
+    def _look_up(self, record: RemoteRecord, tokens: Sequence[int]) -> None:
         """Answer from what the worker has worked out ahead, if it has. It is asked all the same: so it goes
         along, and looks ahead again.
         """
         place, plan = record.place, record.place.answer
-        if place.answered != place.asked or not isinstance(plan, Plan) or not plan.choices:
+        if place.answered != place.asked or not isinstance(plan, Plan):
             return
-        tokens = record.tokens_from(place.sent)
-        if len(tokens) != len(plan.tokens) + 1 or tuple(tokens[:-1]) != plan.tokens:
+        if not plan.choices or plan.choices[0].free or len(tokens) != len(plan.tokens) + 1:
+            return  # behind text nobody looks
+        if tuple(tokens[:-1]) != plan.tokens:
             return
-        found = read_ahead(self._memory, place.slot, place.serial, place.question, tokens[-1])
-        if found is not None:
-            place.answer, place.answered = found, record.version
-            record.follow(found)
-
-    def _must_ask(self, record: RemoteRecord) -> bool:
-        place = record.place
-        if place.is_closed:
-            self.fail(record, FactorspecError("the record is closed"))
-            return False
-        return place.asked != record.version and place.link.alive
+        words = words_ahead(self._memory, place.slot, place.serial, place.question, tokens[-1])
+        if words is None:
+            return
+        key = words.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            found = plan_ahead(words)
+            if found is None:
+                return
+            self._keep(key, found)
+        place.answer, place.answered = found, record.version
+        record.follow(found)
 
     def collect(self, records: Sequence[RemoteRecord], until: float) -> list[RemoteRecord]:
         """Wait for the answers of records, and read them.
@@ -119,16 +133,15 @@ class Questions:
         Returns:
             Those without: their worker is dead, or silent at ``until``.
         """
-        open_ones = [
-            record
-            for record in records
-            if record.place.answered != record.version and not record.place.is_closed
-        ]
+        open_ones = []
         steps: dict[Link, int] = {}
-        for record in open_ones:
-            place = record.place
-            if place.asked == record.version:
-                steps[place.link] = max(steps.get(place.link, 0), place.step)
+        for record in records:
+            place, version = record.place, record.version
+            if place.answered == version or place.is_closed:
+                continue
+            open_ones.append(record)
+            if place.asked == version and steps.get(place.link, -1) < place.step:
+                steps[place.link] = place.step
         began = monotonic()
         wait_for(steps, Link.has_plans, until)
         self._waits.add(monotonic() - began)
@@ -150,19 +163,40 @@ class Questions:
             return False
         block = words[at + 2 : at + HEAD + words[at + HEAD - 1]]
         key = block.tobytes() if block[0] == CERTAIN else b""
-        rows = _Rows(self, record, place.question)
-        found = self._known.get(key) or decode(block, rows.make)
+        found = self._known.get(key) or self._decoded(record, block, key)
         self._waiting.discard(record)
         place.answered = record.version
         if isinstance(found, bytes):
             place.answer = failure_from(json.loads(found))
             return True
-        if rows.are_none and key:
-            self._keep(key, found)
-        rows.plan = found
         place.answer = found
         record.follow(found)
         return True
+
+    def _decoded(self, record: RemoteRecord, block: memoryview, key: bytes) -> Plan | bytes:
+        """What the words of an answer say. Text goes on for long under plans with the same words, each of
+        which has a row of its own.
+        """
+        rows = _Rows(self, record, record.place.question)
+        alike = self._alike.get(key)
+        if alike is not None:
+            plan, (choice,) = alike, alike.choices
+            allowed = rows.make(choice.node, choice.allowed.count, 0)
+            choices = (Choice(choice.node, allowed, choice.free),)
+            found = Plan(plan.tokens, plan.parents, plan.certain, choices, plan.complete, plan.kinds)
+            rows.tokens, rows.parents = plan.tokens, plan.parents
+            return found
+        decoded = decode(block, rows.make)
+        if isinstance(decoded, bytes):
+            return decoded
+        rows.tokens, rows.parents = decoded.tokens, decoded.parents
+        if key and rows.are_none:
+            self._keep(key, decoded)
+        elif key and rows.is_first_alone and len(decoded.choices) == 1:
+            if len(self._alike) >= _MOST_KNOWN:
+                self._alike.clear()
+            self._alike[key] = _without_row(decoded)
+        return decoded
 
     def _keep(self, key: bytes, plan: Plan) -> None:
         """Records of one spec have many plans in common."""
@@ -192,21 +226,47 @@ class Questions:
         return np.frombuffer(data, dtype=np.int32)
 
 
+def _send_prompt(record: RemoteRecord) -> None:
+    place = record.place
+    place.has_prompt = True
+    for packet in prompt_packets(place.slot, place.serial, record.prompt):
+        place.link.send_packet(packet)
+
+
+def _without_row(plan: Plan) -> Plan:
+    """The plan with a choice that only says how many are allowed."""
+    (choice,) = plan.choices
+    return replace(plan, choices=(replace(choice, allowed=Allowed(frozenset(), None, choice.allowed.count)),))
+
+
 class _Rows:
     """The rows of one answer; see ``RowSource``."""
 
-    __slots__ = ("_question", "_questions", "_record", "_serial", "_size", "_version", "are_none", "plan")
+    __slots__ = (
+        "_question",
+        "_questions",
+        "_record",
+        "_serial",
+        "_size",
+        "_version",
+        "are_none",
+        "is_first_alone",
+        "parents",
+        "tokens",
+    )
 
     def __init__(self, questions: Questions, record: RemoteRecord, question: int) -> None:
         self._questions = questions
         self._record = record
         self._question, self._serial = question, record.place.serial
         self._size, self._version = record.num_tokens, record.rolled_back
-        self.plan: Plan | None = None
-        self.are_none = True
+        #: of the plan; not itself, which holds these rows
+        self.tokens: tuple[int, ...] = ()
+        self.parents: tuple[int, ...] = ()
+        self.are_none, self.is_first_alone = True, False
 
     def make(self, node: int, count: int, row: int) -> Allowed:
-        self.are_none = False
+        self.are_none, self.is_first_alone = False, row == 0
         return RemoteRow(count, self, node, None if row == ASK else row)
 
     def shared(self, row: int, /) -> Row | None:
@@ -216,9 +276,7 @@ class _Rows:
         if self._record.rolled_back != self._version:
             raise ValueError("the plan is of a state that was taken back; ask for another")
         path: list[int] = []
-        plan = self.plan
-        assert plan is not None
         while node >= 0:
-            path.append(plan.tokens[node])
-            node = plan.parents[node]
+            path.append(self.tokens[node])
+            node = self.parents[node]
         return self._questions.asked_row(self._record, [*self._record.tokens[: self._size], *reversed(path)])

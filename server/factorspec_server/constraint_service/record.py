@@ -104,6 +104,8 @@ class RemoteRecord:
         self._host = host
         self._tokens: list[int] = []
         self._walk: PlanWalk | None = None
+        #: a plan for this state that nobody follows yet
+        self._fresh: Plan | None = None
         self._refused = False
 
     @property
@@ -175,7 +177,7 @@ class RemoteRecord:
         given = tuple(token_ids)
         if not given or self._refused:
             return 0
-        walk = self._walk
+        walk = self._followed()
         if walk is not None and not walk.is_off and walk.write_run(given):  # type: ignore[arg-type]
             self._note(walk.plan.tokens[walk.node + 1 - len(given) : walk.node + 1])
             return len(given)
@@ -191,6 +193,28 @@ class RemoteRecord:
             self.rollback(written)
             raise
         return written
+
+    def take(self, run: tuple[int, ...], token: int) -> bool:
+        """Commit what is certain and the token that was chosen behind it: the usual step, at once.
+
+        Returns:
+            False, and nothing is done, unless the run is all that the last plan says in front of its choice,
+            nothing of it is written, and the token is allowed there: ``commit`` sees to it then. Raises as
+            ``commit``.
+        """
+        plan, walk = self._fresh, self._walk
+        if plan is None and walk is not None and walk.node < 0 and not walk.is_off:
+            plan = walk.plan
+        if plan is None or plan.tokens != run or not plan.choices or type(token) is not int:
+            return False
+        choice = plan.choices[0]
+        if self._refused or choice.children or choice.node != len(run) - 1 or token not in choice.allowed:
+            return False
+        self._walk = self._fresh = None
+        self._tokens += run
+        self._tokens.append(token)
+        self.version += 1
+        return True
 
     def allowed(self) -> Allowed:
         """The tokens that may come next; none once the record is complete. Does not change the record."""
@@ -212,7 +236,7 @@ class RemoteRecord:
         if num_tokens:
             del self._tokens[len(self._tokens) - num_tokens :]
             self.place.sent = min(self.place.sent, len(self._tokens))
-            self._walk = None
+            self._walk = self._fresh = None
             self.version += 1
             self.rolled_back += 1
 
@@ -248,14 +272,20 @@ class RemoteRecord:
 
     def _known(self) -> PlanWalk:
         """What the last plan says of this state; another is asked for where it says nothing."""
-        walk = self._walk
+        walk = self._followed()
         if walk is None or walk.is_off:
-            walk = self._walk = PlanWalk(self._host.plan_of(self))
+            walk = PlanWalk(self._host.plan_of(self))
+            self._walk, self._fresh = walk, None
         return walk
+
+    def _followed(self) -> PlanWalk | None:
+        if self._fresh is not None:
+            self._walk, self._fresh = PlanWalk(self._fresh), None
+        return self._walk
 
     def follow(self, plan: Plan) -> None:
         """A plan for this state has come; the service's."""
-        self._walk = PlanWalk(plan)
+        self._walk, self._fresh = None, plan
 
     def stand(self, tokens: Sequence[int], *, refused: bool) -> None:
         """Its worker has written these tokens; the service's."""

@@ -67,7 +67,7 @@ class RemoteRow(Allowed):
         return False
 
     def __contains__(self, token_id: object) -> bool:
-        if not isinstance(token_id, int | np.integer):
+        if type(token_id) is not int and not isinstance(token_id, int | np.integer):
             return False
         row = self._now()
         word = int(token_id) >> 5

@@ -73,14 +73,14 @@ class BatchChains:
         chains = [ONE_TOKEN] * len(requests)
         drafted: list[tuple[int, Drafted]] = []
         asked: list[Asked] = []
+        drafted_of = self._drafted_of
         for place, (request, room) in enumerate(zip(requests, rooms, strict=True)):
-            grammar = None if is_free(request) else self._drafted_of(request.grammar)
+            grammar = None if is_free(request) else drafted_of(request.grammar)
             if grammar is not None:
-                most = 0 if takes_one_token(request) else room
-                prompt = request.origin_input_ids
+                most = 0 if not room or takes_one_token(request) else room
                 try:
-                    session = grammar.session
-                    asked.append(Asked(session, prompt, grammar.end_id, most, guesses=guesses and most > 0))
+                    session, end = grammar.session, grammar.end_id
+                    asked.append(Asked(session, request.origin_input_ids, end, most, guesses and most > 0))
                     drafted.append((place, grammar))
                 except Exception as error:  # noqa: BLE001 - what it has to write first does not go
                     self._end(request, grammar, failure_of(error))
@@ -88,7 +88,10 @@ class BatchChains:
             if isinstance(found, Failed):
                 self._end(requests[place], grammar, found.error)
                 continue
-            chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
+            if found.then is None:
+                chain = found
+            else:
+                chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
             grammar.expect(chain.tokens)
             chains[place] = chain
         return chains

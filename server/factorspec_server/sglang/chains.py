@@ -77,7 +77,7 @@ class Chain:
     @property
     def is_certain(self) -> bool:
         """True if nothing in it is a guess."""
-        return self.num_certain == len(self.tokens)
+        return not self.decisions or self.decisions[0].offset == len(self.tokens)
 
     def cut(self, most: int) -> Chain:
         """The chain's first ``most`` tokens; what comes behind them is known or decided as before."""
@@ -100,11 +100,11 @@ def chain_of(plan: Plan, end_token: int) -> Chain:
         end_token: what is written behind a complete record.
     """
     if False not in plan.certain:  # the usual case, without a walk
-        decisions = tuple(Decision(len(plan.tokens), choice.allowed) for choice in plan.choices)
-        then = end_token if plan.complete else None
-        if decisions or plan.complete:
-            return Chain(plan.tokens, decisions, then)
-        return _ended(plan.tokens, decisions, then)  # a run that was cut somewhere
+        if plan.choices:
+            return Chain(plan.tokens, (Decision(len(plan.tokens), plan.choices[0].allowed),))
+        if plan.complete:
+            return Chain(plan.tokens, (), end_token)
+        return _ended(plan.tokens, (), None)  # a run that was cut somewhere
     return _likeliest(plan, end_token)
 
 

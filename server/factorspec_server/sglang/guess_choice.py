@@ -45,12 +45,13 @@ class Chosen(NamedTuple):
 
 def choose(shapes: Shapes, chains: Sequence[Chain]) -> Chosen:
     """The best step for these chains. O(guesses of all)."""
-    certain = [chain.num_certain for chain in chains]
+    certain = [chain.decisions[0].offset if chain.decisions else len(chain.tokens) for chain in chains]
     without = shapes.best_of([size + 1 for size in certain])
     most = without.shape.width - 1
-    best = Chosen(without.shape, [min(size, most) for size in certain], without, without)
+    cuts = certain if most >= max(certain) else [min(size, most) for size in certain]
+    best = Chosen(without.shape, cuts, without, without)
     many = shapes.many
-    if many is None or len(chains) > many.most or all(chain.is_certain for chain in chains):
+    if many is None or len(chains) > many.most or certain == [len(chain.tokens) for chain in chains]:
         return best
     parts = _Parts.of(chains)
     chosen = parts.sizes

@@ -29,6 +29,9 @@ class MixedPlans:
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """See ``PlanSource``."""
         far = [request for request in asked if isinstance(request.session, RemoteRecord)]
+        if len(far) == len(asked):  # the usual case
+            self._local.chains(())
+            return self._remote.chains(asked)
         near = [request for request in asked if not isinstance(request.session, RemoteRecord)]
         if far and near:
             self._remote.tokens_stand([request.session for request in far])

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
@@ -31,8 +31,7 @@ _MOST_VALUES, _AT_ONCE_S = 16, 0.002
 _SLOW_S, _REST_STEPS = 0.006, 50
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request that wants a chain.
 
     Attributes:
@@ -172,8 +171,9 @@ def drafted_chain(plan: Plan, request: Asked) -> Chain:
         SessionStalled: a decision of it allows nothing.
     """
     chain = chain_of(plan, request.end_token).cut(request.most)
-    if any(decision.allowed is not None and not decision.allowed.count for decision in chain.decisions):
-        raise SessionStalled("the session is open but allows no token")
+    for decision in chain.decisions:
+        if decision.allowed is not None and not decision.allowed.count:
+            raise SessionStalled("the session is open but allows no token")
     return chain
 
 

@@ -15,11 +15,13 @@ from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord, Wanted
+from factorspec_server.constraint_service.remote_row import RemoteRow
 from factorspec_server.drafting import DraftingSpec, Session
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, failure_of, write_row
 
 _CERTAIN = DraftingSpec(name="certain")
+_MOST_KNOWN = 1024
 
 
 class ServicePlans:
@@ -41,6 +43,8 @@ class ServicePlans:
         self._drafting = drafting
         self._is_resting = False
         self._prompted: WeakSet[Session] = WeakSet()
+        #: whole chains of plans that many records have, by the plan's identity and what ends a record
+        self._known: dict[tuple[int, int], tuple[Plan, Chain]] = {}
 
     def chains(self, asked: Sequence[Asked], /) -> Sequence[Chain | Failed]:
         """See ``PlanSource``."""
@@ -54,7 +58,7 @@ class ServicePlans:
             plans = self._service.plans([self._wanted(request.session) for request in asked])
         except Exception as error:  # noqa: BLE001 - requests without records go on
             return [Failed(failure_of(error))] * len(asked)
-        return [_chain(request, plan) for request, plan in zip(asked, plans, strict=True)]
+        return [self._chain(request, plan) for request, plan in zip(asked, plans, strict=True)]
 
     def fill_rows(self, wanted: Sequence[tuple[Row, Decision]], /) -> Sequence[Failed | None]:
         """See ``PlanSource``."""
@@ -63,7 +67,8 @@ class ServicePlans:
     def tokens_stand(self, sessions: Sequence[Session], /) -> None:
         """See ``PlanSource``. What goes wrong here is told when the chains are asked for."""
         try:
-            self._service.ask([self._wanted(session) for session in sessions])
+            most = self._most
+            self._service.ask([Wanted(session, most) for session in cast(Sequence[RemoteRecord], sessions)])
         except Exception as error:  # noqa: BLE001 - nothing depends on it
             failure_of(error)
 
@@ -92,11 +97,26 @@ class ServicePlans:
     def _wanted(self, session: Session) -> Wanted:
         return Wanted(cast(RemoteRecord, session), self._most)
 
+    def _chain(self, request: Asked, plan: Plan | FactorspecError) -> Chain | Failed:
+        if isinstance(plan, FactorspecError):
+            return Failed(plan)
+        try:
+            known = self._known.get((id(plan), request.end_token))
+            if known is not None:
+                return known[1].cut(request.most)
+            chain = drafted_chain(plan, request)
+            if _is_shared(plan) and request.most >= len(plan.tokens):
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[id(plan), request.end_token] = plan, chain
+        except Exception as error:  # noqa: BLE001 - one request's record must not end the server
+            return Failed(failure_of(error))
+        return chain
 
-def _chain(request: Asked, plan: Plan | FactorspecError) -> Chain | Failed:
-    if isinstance(plan, FactorspecError):
-        return Failed(plan)
-    try:
-        return drafted_chain(plan, request)
-    except Exception as error:  # noqa: BLE001 - one request's record must not end the server
-        return Failed(failure_of(error))
+
+def _is_shared(plan: Plan) -> bool:
+    """True if the plan may be that of other records too: it is certain, and its choice knows its tokens."""
+    choices = plan.choices
+    if choices and isinstance(choices[0].allowed, RemoteRow):
+        return False
+    return False not in plan.certain

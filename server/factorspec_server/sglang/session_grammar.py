@@ -113,7 +113,8 @@ class SessionGrammar:
 
         SGLang hands over a step's tokens one by one, for each request in turn, while the device waits.
         """
-        assert self.session is self._session
+        if self._num_arrived or self._session is None:
+            assert self.session is self._session
         self._expected = token_ids
 
     def give_up(self, error: FactorspecError) -> None:
@@ -178,8 +179,9 @@ class SessionGrammar:
             ValueError: it is not allowed, or the record was given up; SGLang aborts the request.
         """
         self.current_token = token
-        if self._num_arrived < len(self._expected) and self._expected[self._num_arrived] == token:
-            self._num_arrived += 1
+        expected, arrived = self._expected, self._num_arrived
+        if arrived < len(expected) and expected[arrived] == token:
+            self._num_arrived = arrived + 1
             return
         if len(self._times_s) == 1:
             self._times_s.append(perf_counter())
@@ -197,6 +199,12 @@ class SessionGrammar:
 
     def _write(self, token: int) -> str | None:
         """Write a token; what is wrong with it, if anything is."""
+        expected = self._expected
+        if self._num_arrived == len(expected):
+            take = getattr(self._session, "take", None)  # of a service's record
+            if take is not None and take(expected, token):
+                self._expected, self._num_arrived = (), 0
+                return None
         session = self.session
         if session.state == "complete":
             self._has_ended = token == self.end_id
@@ -263,8 +271,10 @@ def session_grammar_of(grammar: object) -> SessionGrammar | None:
 
     None for requests without relations, and while a model thinks before it answers.
     """
+    if isinstance(grammar, SessionGrammar):
+        return grammar
     inner = getattr(grammar, "grammar", None)  # of the wrapper for thinking models
     if inner is None:
-        return grammar if isinstance(grammar, SessionGrammar) else None
+        return None
     is_writing = getattr(grammar, "tokens_after_end", -1) >= 0
     return inner if is_writing and isinstance(inner, SessionGrammar) else None

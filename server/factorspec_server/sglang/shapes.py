@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 from statistics import mean
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from factorspec_server.drafting import CostModel
 
 #: seconds of a step in which the device waits for the host, about
@@ -142,26 +145,27 @@ class Shapes:
 
     def best_of(self, wanted: Sequence[int]) -> Candidate:
         """The same, and what it brings; see ``best``."""
-        found = self._uniform(wanted)
-        if max(wanted) == 1:
+        sizes, most = np.array(wanted, dtype=np.int64), max(wanted)
+        found = self._uniform(sizes, most)
+        if most == 1:
             return next(found)
-        return max((*found, *self._ragged(wanted)), key=lambda candidate: candidate.rate)
+        return max((*found, *self._ragged(sizes, most)), key=lambda candidate: candidate.rate)
 
-    def _uniform(self, wanted: Sequence[int]) -> Iterator[Candidate]:
+    def _uniform(self, wanted: NDArray[np.int64], most: int) -> Iterator[Candidate]:
         rows = next_size(len(wanted), self.batches)
         for width in self.widths:
             if width > 1 and self.most_inputs is not None and rows * width > self.most_inputs:
                 return
             seconds = self.host_s + self.uniform.step_s(rows * width)
             yield Candidate(Shape(width), _tokens(wanted, width), seconds)
-            if width >= max(wanted):
+            if width >= most:
                 return
 
-    def _ragged(self, wanted: Sequence[int]) -> Iterator[Candidate]:
+    def _ragged(self, wanted: NDArray[np.int64], most: int) -> Iterator[Candidate]:
         """Ragged steps: all that is wanted, or as much of it as the largest tier holds."""
         if not self.tiers or self.ragged is None or len(wanted) > self.tiers[-1]:
             return
-        width = min(self.ragged_width, max(wanted))
+        width = min(self.ragged_width, most)
         while _tokens(wanted, width) > self.tiers[-1]:
             width -= max(1, width // 8)
         tokens = _tokens(wanted, width)
@@ -179,8 +183,8 @@ def cost_of(measured: Sequence[tuple[int, float]]) -> CostModel:
     return CostModel.of([(inputs, mean(each)) for inputs, each in seconds.items()])
 
 
-def _tokens(wanted: Sequence[int], width: int) -> int:
-    return sum(min(want, width) for want in wanted)
+def _tokens(wanted: NDArray[np.int64], width: int) -> int:
+    return int(np.minimum(wanted, width).sum())
 
 
 def next_size(size: int, steps: tuple[int, ...]) -> int:

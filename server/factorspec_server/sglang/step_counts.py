@@ -29,13 +29,16 @@ class StepCounts:
 
     def run(self, chain: Chain) -> None:
         """A chain runs in this step."""
-        inputs = len(chain.tokens) + 1
-        decides = bool(chain.decisions)
-        self.model_steps += decides
-        self.fill_steps += not decides
-        self.certain += chain.num_certain
+        inputs, decisions = len(chain.tokens) + 1, chain.decisions
+        if decisions:
+            self.model_steps += 1
+            self.certain += decisions[0].offset
+        else:
+            self.fill_steps += 1
+            self.certain += inputs - 1
         self.tokens_run += inputs
-        self.widest = max(self.widest, inputs)
+        if inputs > self.widest:
+            self.widest = inputs
         self._running = chain
 
     def settle(self, num_accepted: int) -> None:

@@ -36,7 +36,7 @@ class StepDrafts:
         found: Sequence[Chain] = chains.of(batch.reqs, rooms, guesses=guesses)
         took_s = self._clock() - began_s
         if not guesses:
-            found = [chain.cut(chain.num_certain) for chain in found]
+            found = [chain if chain.is_certain else chain.cut(chain.num_certain) for chain in found]
         chosen = choose(shapes, found)
         if guesses:
             self._gate.learn(count, chosen.step, chosen.without, took_s)
@@ -46,12 +46,16 @@ class StepDrafts:
         """Of each request, the most tokens that may run behind its last one: for them there are places in the
         cache, and all may be accepted.
         """
-        lengths = batch.seq_lens_cpu.tolist()
-        return [self._room(*each) for each in zip(batch.reqs, lengths, strict=True)]
+        room, lengths = self._room, batch.seq_lens_cpu.tolist()
+        return [room(request, length) for request, length in zip(batch.reqs, lengths, strict=True)]
 
     def _room(self, request: Any, length: int) -> int:
         if request.grammar is None or request.finished():
             return 0
+        room = self._most
         in_cache: int = request.kv.kv_allocated_len - length
+        room = min(room, in_cache)
         to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
-        return max(0, min(self._most, in_cache, to_write - may_stop(request)) - 1)
+        if to_write <= room:
+            room = min(room, to_write - may_stop(request))
+        return max(0, room - 1)

@@ -77,7 +77,7 @@ class StepLayout:
 
     @classmethod
     def _of(cls, chains: Sequence[Chain], counts: list[int], num_inputs: int) -> StepLayout:
-        longest = max(len(chain.tokens) for chain in chains)
+        longest = max([len(chain.tokens) for chain in chains])
         assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
         num_rows = sum([len(chain.decisions) or 1 for chain in chains])
         num_ends = max([_num_ends(chain) for chain in chains])
@@ -136,7 +136,8 @@ class StepLayout:
             if size:
                 ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
                 written[index, :size] = chain.tokens
-        ends = np.array([_ends(chain, self.num_ends) for chain in chains], dtype=np.int64)
+        num_ends = self.num_ends
+        ends = np.array([_ends(chain, num_ends) for chain in chains], dtype=np.int64)
         shape = self.num_requests, self.num_ends
         for part, values in zip((picks, offsets, guesses, known), np.moveaxis(ends, 2, 0), strict=True):
             part.reshape(shape)[:] = values
@@ -160,7 +161,10 @@ def _ends(chain: Chain, num_ends: int) -> list[tuple[int, int, int, int]]:
     """(row of the request, offset, guess, known token) of each decision, and of the certain token behind the
     chain, for which any row will do.
     """
-    tokens = chain.tokens
+    tokens, decisions = chain.tokens, chain.decisions
+    if num_ends == 1 and (chain.then is not None or decisions[0].offset == len(tokens)):
+        known = NO_TOKEN if chain.then is None else chain.then
+        return [(0, len(tokens), NO_TOKEN, known)]
     ends = [
         (
             row,
@@ -168,7 +172,7 @@ def _ends(chain: Chain, num_ends: int) -> list[tuple[int, int, int, int]]:
             tokens[decision.offset] if decision.offset < len(tokens) else NO_TOKEN,
             NO_TOKEN,
         )
-        for row, decision in enumerate(chain.decisions)
+        for row, decision in enumerate(decisions)
     ]
     if chain.then is not None:
         ends.append((0, len(tokens), NO_TOKEN, chain.then))
