@@ -158,7 +158,8 @@ class Questions:
 
     def _read(self, record: RemoteRecord) -> bool:
         place = record.place
-        words, at = self._memory.words, self._memory.plan_at(place.slot)
+        memory = self._memory
+        words, at = memory.words, memory.plan_at(place.slot)
         if place.asked != record.version or words[at] != place.question or words[at + 1] != place.serial:
             return False
         block = words[at + 2 : at + HEAD + words[at + HEAD - 1]]
@@ -181,7 +182,7 @@ class Questions:
         alike = self._alike.get(key)
         if alike is not None:
             plan, (choice,) = alike, alike.choices
-            allowed = rows.make(choice.node, choice.allowed.count, 0)
+            allowed = RemoteRow(choice.allowed.count, rows, choice.node, 0)
             choices = (Choice(choice.node, allowed, choice.free),)
             found = Plan(plan.tokens, plan.parents, plan.certain, choices, plan.complete, plan.kinds)
             rows.tokens, rows.parents = plan.tokens, plan.parents

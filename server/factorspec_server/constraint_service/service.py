@@ -333,10 +333,13 @@ class ConstraintService:
 
 
 def _cut(record: RemoteRecord, most: int) -> Plan | FactorspecError:
-    answer = record.place.answer
-    if record.place.is_closed or answer is None:
+    place = record.place
+    answer = place.answer
+    if place.is_closed or answer is None:
         return FactorspecError("the record is closed")
-    return answer if isinstance(answer, FactorspecError) else cut_plan(answer, most)
+    if isinstance(answer, FactorspecError) or len(answer.tokens) <= most:
+        return answer
+    return cut_plan(answer, most)
 
 
 def _reason(error: Exception) -> FactorspecError:

@@ -55,7 +55,7 @@ class ServicePlans:
                 self._tell_prompts(asked)
             if self._drafting.guesses:
                 self._rest_or_guess(asked)
-            plans = self._service.plans([self._wanted(request.session) for request in asked])
+            plans = self._service.plans(self._wanted([request.session for request in asked]))
         except Exception as error:  # noqa: BLE001 - requests without records go on
             return [Failed(failure_of(error))] * len(asked)
         return [self._chain(request, plan) for request, plan in zip(asked, plans, strict=True)]
@@ -67,8 +67,7 @@ class ServicePlans:
     def tokens_stand(self, sessions: Sequence[Session], /) -> None:
         """See ``PlanSource``. What goes wrong here is told when the chains are asked for."""
         try:
-            most = self._most
-            self._service.ask([Wanted(session, most) for session in cast(Sequence[RemoteRecord], sessions)])
+            self._service.ask(self._wanted(sessions))
         except Exception as error:  # noqa: BLE001 - nothing depends on it
             failure_of(error)
 
@@ -94,13 +93,16 @@ class ServicePlans:
             self._is_resting = is_resting
             self._service.draft(self._drafting.resting if is_resting else self._drafting)
 
-    def _wanted(self, session: Session) -> Wanted:
-        return Wanted(cast(RemoteRecord, session), self._most)
+    def _wanted(self, sessions: Sequence[Session]) -> list[Wanted]:
+        most = self._most
+        return [Wanted(record, most) for record in cast(Sequence[RemoteRecord], sessions)]
 
     def _chain(self, request: Asked, plan: Plan | FactorspecError) -> Chain | Failed:
         if isinstance(plan, FactorspecError):
             return Failed(plan)
         try:
+            if not plan.tokens and plan.choices and plan.choices[0].allowed.count:
+                return Chain((), (Decision(0, plan.choices[0].allowed),))
             known = self._known.get((id(plan), request.end_token))
             if known is not None:
                 return known[1].cut(request.most)

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from factorspec_server.sglang.chains import Chain
 
 Ints = NDArray[np.int64]
+_End = tuple[int, int, int, int]
 NO_TOKEN = -1
 
 
@@ -80,7 +81,7 @@ class StepLayout:
         longest = max([len(chain.tokens) for chain in chains])
         assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
         num_rows = sum([len(chain.decisions) or 1 for chain in chains])
-        num_ends = max([_num_ends(chain) for chain in chains])
+        num_ends = max([len(chain.decisions) + (chain.then is not None) for chain in chains])
         return cls(tuple(counts), num_inputs, num_rows, num_ends, longest + 1)
 
     @property
@@ -136,8 +137,7 @@ class StepLayout:
             if size:
                 ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
                 written[index, :size] = chain.tokens
-        num_ends = self.num_ends
-        ends = np.array([_ends(chain, num_ends) for chain in chains], dtype=np.int64)
+        ends = np.array(self._ends(chains), dtype=np.int64)
         shape = self.num_requests, self.num_ends
         for part, values in zip((picks, offsets, guesses, known), np.moveaxis(ends, 2, 0), strict=True):
             part.reshape(shape)[:] = values
@@ -152,19 +152,21 @@ class StepLayout:
             first_rows = np.cumsum(num_rows) - num_rows
         picks.reshape(shape)[:] += first_rows[:, None]
 
+    def _ends(self, chains: Sequence[Chain]) -> Sequence[Sequence[_End]]:
+        """See ``_ends``. A chain with one end has it behind all of its tokens."""
+        num_ends = self.num_ends
+        if num_ends > 1:
+            return [_ends(chain, num_ends) for chain in chains]
+        known = [NO_TOKEN if chain.then is None else chain.then for chain in chains]
+        sizes = [len(chain.tokens) for chain in chains]
+        return [((0, size, NO_TOKEN, token),) for size, token in zip(sizes, known, strict=True)]
 
-def _num_ends(chain: Chain) -> int:
-    return len(chain.decisions) + (chain.then is not None)
 
-
-def _ends(chain: Chain, num_ends: int) -> list[tuple[int, int, int, int]]:
+def _ends(chain: Chain, num_ends: int) -> Sequence[_End]:
     """(row of the request, offset, guess, known token) of each decision, and of the certain token behind the
     chain, for which any row will do.
     """
     tokens, decisions = chain.tokens, chain.decisions
-    if num_ends == 1 and (chain.then is not None or decisions[0].offset == len(tokens)):
-        known = NO_TOKEN if chain.then is None else chain.then
-        return [(0, len(tokens), NO_TOKEN, known)]
     ends = [
         (
             row,
