@@ -10,6 +10,7 @@ tokens stand in for what a model draws. Figures are the thread's processor time 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -203,6 +204,8 @@ def main() -> None:
         with ThreadPoolExecutor(8) as pool:
             left = list(pool.map(lambda gold: _opened(service, gold), golds))
         host, steps = Host(service, spec), 0
+        gc.collect()
+        gc.freeze()  # what else the process holds is not of the steps
         while left and steps < asked.steps:
             host.step(left, asked.pause_ms / 1e3)
             left = [each for each in left if not each.finished()]
