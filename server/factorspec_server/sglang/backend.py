@@ -17,6 +17,7 @@ from functools import cache, partial
 from typing import Any
 
 from factorspec_sdk.errors import EngineError, FactorspecError
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import may_ask_for_relations
@@ -40,6 +41,7 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
     # while the main thread waits for those that open records and send reports, the device waits for it
     sys.setswitchinterval(min(sys.getswitchinterval(), _GIVE_WAY_S))
+    Housekeeping()  # the model is loaded: the collector need not walk it in the middle of steps
     relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
     metrics = _metrics() if compat.setting(server_args, "enable_metrics") and compat.is_first_rank() else None
     reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
