@@ -135,6 +135,32 @@ def test_a_stopped_worker_is_replaced_at_the_deadline(vocabulary: Vocabulary) ->
         finish(pair, vocabulary)
 
 
+def test_a_document_goes_elsewhere_when_its_worker_is_silent(vocabulary: Vocabulary) -> None:
+    with serving(vocabulary, deadline_s=4.0, open_deadline_s=600.0) as service:
+        pair = begin(Pairs(service, vocabulary))
+        while len(service.worker_pids) < 2:
+            pass
+        silent = {*service.worker_pids} - {worker_of(pair)}
+        for pid in silent:
+            os.kill(pid, signal.SIGSTOP)
+        opened = [begin(Pairs(service, vocabulary), small_document(number), 4) for number in range(3)]
+        wait_until_gone([*silent])
+        for each in (pair, *opened):
+            finish(each, vocabulary)
+
+
+def test_a_nursery_that_forks_nothing_is_replaced(vocabulary: Vocabulary) -> None:
+    with serving(vocabulary, deadline_s=4.0) as service:
+        pair = begin(Pairs(service, vocabulary))
+        silent = nursery_of(service)
+        os.kill(silent, signal.SIGSTOP)
+        kill(worker_of(pair))
+        wait_until_gone([silent])
+        service.await_workers(60)
+        finish(pair, vocabulary)
+        assert service.stats().nurseries == 2
+
+
 def test_a_record_that_cannot_be_opened_again_fails_alone(vocabulary: Vocabulary) -> None:
     with serving(vocabulary) as service:
         pairs = Pairs(service, vocabulary)

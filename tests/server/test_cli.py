@@ -327,6 +327,15 @@ def test_serve_says_what_a_width_may_be(width: str) -> None:
     assert f"--width must be 'auto' or 1 to 256, got {width!r}" in result.stderr
 
 
+def test_serve_says_before_it_loads_what_is_wrong_with_the_workers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FACTORSPEC_WORKERS", "1000")
+    result = run("serve", "--port", "0", "--model", str(tmp_path / "nothing"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "FACTORSPEC_WORKERS must be a number from 0 to 64, got '1000'" in result.stderr
+
+
 def test_serve_says_that_a_model_is_missing(tmp_path: Path) -> None:
     result = run("serve", "--port", "0", "--model", str(tmp_path / "nothing"))
     assert result.exit_code == 4

@@ -25,7 +25,7 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_machin
     assert num_workers(wanted, environment, cores) == workers
 
 
-@pytest.mark.parametrize("variable", ["many", "-1", "1.5", "65"])
+@pytest.mark.parametrize("variable", ["many", "-1", "1.5", "65", "9" * 5000])
 def test_what_is_no_number_of_workers_is_refused(variable: str) -> None:
     with pytest.raises(CommandError, match="FACTORSPEC_WORKERS must be a number from 0 to 64"):
         num_workers(None, {"FACTORSPEC_WORKERS": variable}, 4)

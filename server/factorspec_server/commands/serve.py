@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, listening
-from factorspec_server.commands.constraint_workers import started
+from factorspec_server.commands.constraint_workers import num_workers, started, usable_cores
 from factorspec_server.commands.failures import USAGE, CommandError
 from factorspec_server.drafting import DEFAULT_WIDTH
 from factorspec_server.engines import load_model
@@ -59,6 +60,7 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
     """
     check_access(options.host, options.api_key, insecure=options.insecure)
     _check_width(options)
+    num_workers(options.workers, os.environ, usable_cores())  # what is wrong with it is said before loading
     # first of all: loading takes a while, and a taken port should not be found out after it
     with listening(options.host, options.port) as listener:
         tell(f"FactorSpec {distribution_version()}: loading {options.model} …")

@@ -59,6 +59,7 @@ class Keeper:
         """``greet``, ``bury``: told of each new worker before it runs, and of each dead one."""
         self._memory, self._memory_fd = memory
         self._workers = options.workers
+        self._silence_s = options.deadline_s
         self._setup_fd = _setup_file(source, options, self._memory)
         self._greet, self._bury = greet, bury
         self.changed = threading.Condition()
@@ -70,6 +71,7 @@ class Keeper:
         self._nursery: socket.socket | None = None
         self._unpacker = Unpacker()
         self._is_ready = False
+        self._ready_since = 0.0
         self._failures = 0
         self._closing = False
         self._wake, self._woken = socket.socketpair()
@@ -134,7 +136,8 @@ class Keeper:
         if nursery is not None:
             waiting.register(nursery, select.POLLIN)
         waiting.register(self._woken, select.POLLIN)
-        ready = dict(waiting.poll())
+        left_s = self._patience_s()
+        ready = dict(waiting.poll(None if left_s is None else 1000 * max(0.0, left_s) + 1))
         if ready.pop(self._woken.fileno(), None):
             self._woken.recv(4096)
         nursery_ready = nursery is not None and ready.pop(nursery.fileno(), None) is not None
@@ -149,6 +152,16 @@ class Keeper:
             return
         for link in dead:
             self._replace(link)
+        left_s = self._patience_s()
+        if left_s is not None and left_s <= 0:
+            self._replace_nursery()
+
+    def _patience_s(self) -> float | None:
+        """How long the nursery may still take to fork workers; None: it owes none, or still makes tables."""
+        began = [link.began for link in self._links if link.alive and not link.ready]
+        if not self._is_ready or not began:
+            return None
+        return max(self._ready_since, min(began)) + self._silence_s - monotonic()
 
     def _hear_nursery(self, nursery: socket.socket) -> bool:
         try:
@@ -160,6 +173,7 @@ class Keeper:
                 self._fail(failure_from(header["error"]))
             else:
                 self._is_ready, self._failures = True, 0
+                self._ready_since = monotonic()
         return bool(data)
 
     def _start_nursery(self) -> None:

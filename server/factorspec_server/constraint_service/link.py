@@ -46,6 +46,7 @@ class Link:
         opening: those being opened.
         step_socket, control_socket: the engine's ends.
         asked: the last step that was asked.
+        began: when it was asked for, a moment of ``monotonic``.
     """
 
     def __init__(self, number: int, nursery: int, memory: Memory) -> None:
@@ -57,6 +58,7 @@ class Link:
         self.records: set[int] = set()
         self.opening = 0
         self.asked = 0
+        self.began = monotonic()
         self._memory = memory
         #: the last step of each bell that was seen to have rung
         self._seen = [0, 0]

@@ -23,8 +23,6 @@ from factorspec_server.constraint_service.record import Opening, Place, RemoteRe
 _MOST_TRIES = 3
 #: a worker that has the spec is preferred up to this load, against the least one: times, and plus
 _PREFERRED_TIMES, _PREFERRED_PLUS = 1.5, 4
-#: longest wait for a sign of life, in seconds
-_SIGN_S = 1.0
 
 
 class WrittenDocument(NamedTuple):
@@ -84,8 +82,10 @@ def _is_deep(document: object) -> bool:
 class Openings:
     """Opens records at workers. Methods may be called from any thread."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeper, silence_s: float) -> None:
+        """``silence_s``: between questions to a worker that opens a record, and for each answer."""
         self._keeper = keeper
+        self._silence_s = silence_s
         self._serials = itertools.count(1)
         self.rebuilt = 0
 
@@ -176,15 +176,19 @@ class Openings:
             place.link.records.add(place.serial)
 
     def _wait(self, link: Link, future: Future[Answer], until: float) -> dict[str, JsonValue]:
-        try:
-            facts: dict[str, JsonValue] = future.result(max(0.0, until - monotonic()))[0]
-        except FutureTimeout:
-            if not gives_sign(link):
-                link.kill()
-                self._keeper.look()
-                raise WorkerLost from None
-            raise EngineError("the record was not opened in time: compiling it takes too long") from None
-        return facts
+        while True:
+            left = max(0.0, until - monotonic())
+            try:
+                facts: dict[str, JsonValue] = future.result(min(left, self._silence_s))[0]
+            except FutureTimeout:
+                if not gives_sign(link, self._silence_s):
+                    link.kill()
+                    self._keeper.look()
+                    raise WorkerLost from None
+            else:
+                return facts
+            if monotonic() >= until:
+                raise EngineError("the record was not opened in time: compiling it takes too long")
 
     def _choose(self, opening: Opening, until: float) -> Link:
         links = self._keeper.ready_links(until)
@@ -202,10 +206,10 @@ def spec_key(document: bytes) -> bytes:
     return sha256(document).digest()
 
 
-def gives_sign(link: Link) -> bool:
+def gives_sign(link: Link, timeout_s: float) -> bool:
     """True if the worker answers at all."""
     with suppress(WorkerLost, FutureTimeout):
-        link.call("ping").result(_SIGN_S)
+        link.call("ping").result(timeout_s)
         return True
     return False
 

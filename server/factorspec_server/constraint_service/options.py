@@ -27,7 +27,8 @@ class ServiceOptions:
             are asked for.
         most_tokens: of a plan.
         deadline_s: longest wait of the step thread, in seconds. A worker that does not answer in half of it
-            is killed, and its records are opened elsewhere in the other half.
+            is killed, and its records are opened elsewhere in the other half; one that compiles is asked for
+            a sign of life. A nursery that has forked no worker in all of it is replaced.
         open_deadline_s: longest wait for a record to be opened, in seconds: compiling is in it, and at the
             start the tables of the vocabulary.
         budgets: bounds on documents, on what is compiled and on what is kept of it, of each worker.

@@ -81,7 +81,7 @@ class ConstraintService:
         self._keeper = Keeper(
             tokenizer, options, (self._memory, self._memory_fd), greet=self._greet, bury=self._graves.append
         )
-        self._openings = Openings(self._keeper)
+        self._openings = Openings(self._keeper, options.deadline_s / 2)
         self._waits = Waits()
         self._questions = Questions(self._memory, options, self, self._waits)
 

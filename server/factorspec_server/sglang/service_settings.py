@@ -14,6 +14,7 @@ WORKERS_VARIABLE = "FACTORSPEC_WORKERS"
 DEADLINE_VARIABLE = "FACTORSPEC_DEADLINE_S"
 
 MOST_WORKERS = 64
+_MOST_DIGITS = 4
 _ON_CUDA = 8
 DEADLINE_S = 10.0
 _MOST_DEADLINE_S = 600.0
@@ -43,8 +44,10 @@ class ServiceSettings:
             ValueError: one has no value that there is.
         """
         text = environment.get(WORKERS_VARIABLE, "")
-        if text and not (text.isdecimal() and int(text) <= MOST_WORKERS):
-            raise ValueError(f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {text!r}")
+        if text and not (text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= MOST_WORKERS):
+            raise ValueError(
+                f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {text[:40]!r}"
+            )
         workers = int(text) if text else _usual_workers(device)
         return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
 
