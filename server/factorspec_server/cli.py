@@ -26,6 +26,7 @@ from factorspec_server.commands.failures import INVALID, USAGE, CommandError, ex
 from factorspec_server.commands.next_slot import next_positions
 from factorspec_server.commands.position_text import position_json, position_lines, strayed_lines
 from factorspec_server.commands.sources import STDIN, read_document, read_json, read_spec, read_text
+from factorspec_server.commands.standard_streams import open_closed_streams
 from factorspec_server.settings import MOST_WIDTH
 from factorspec_server.sglang.service_settings import DEADLINE_S, MOST_WORKERS
 from factorspec_server.version import distribution_version
@@ -61,6 +62,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """Entry point of the command ``factorspec``."""
+    open_closed_streams()
     app()
 
 
