@@ -1,0 +1,117 @@
+"""Drafts change how often the model runs, not what it writes: requests against themselves, token by token.
+
+A request with logprobs has a step for each token (``batch_chains.py``), so it is the reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI, OpenAI
+from pydantic import BaseModel
+
+from factorspec_sdk.records.document import document
+from tests.sglang.test_real_server import PLAIN, Note, meeting, trip
+
+URL = os.environ.get("FACTORSPEC_SGLANG_URL", "")
+TIMEOUT_S = 500.0
+
+pytestmark = [
+    pytest.mark.skipif(not URL, reason="`make ci-sglang` starts the server"),
+    pytest.mark.timeout(600),
+]
+
+PROMPT = "Ann and Bob: what is the question, and what the answer? Rome, Oslo and Bern are the cities."
+
+
+def wishes(record: type[BaseModel], **changes: Any) -> dict[str, Any]:
+    schema = {"name": "record", "schema": document(record)}
+    return {
+        "messages": [{"role": "user", "content": PROMPT}],
+        "response_format": {"type": "json_schema", "json_schema": schema},
+        "max_tokens": 300,
+        "temperature": 0,
+        **changes,
+    }
+
+
+def records() -> list[type[BaseModel]]:
+    source = random.Random(5)
+    return [Note, trip(source), meeting(source), trip(source)]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[OpenAI]:
+    with OpenAI(base_url=URL, api_key="none", timeout=TIMEOUT_S, max_retries=0) as client:
+        yield client
+
+
+def model_of(client: OpenAI) -> str:
+    return client.models.list().data[0].id
+
+
+def told(client: OpenAI, **fields: Any) -> list[tuple[str | None, str]]:
+    """Texts, and how they ended."""
+    answer = client.chat.completions.create(model=model_of(client), **fields)
+    return [(choice.message.content, choice.finish_reason) for choice in answer.choices]
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"frequency_penalty": 0.4}, {"n": 2}],
+    ids=["greedy", "penalty", "n"],
+)
+def test_greedy_requests_write_what_they_write_a_token_a_step(
+    client: OpenAI, number: int, changes: dict[str, Any]
+) -> None:
+    fields = wishes(records()[number], **changes)
+    assert told(client, **fields) == told(client, **fields, logprobs=True)
+
+
+@pytest.mark.parametrize("limit", range(34, 50, 3))
+def test_a_limit_in_the_middle_of_a_chain_changes_nothing(client: OpenAI, limit: int) -> None:
+    fields = wishes(Note, max_tokens=limit)
+    assert told(client, **fields) == told(client, **fields, logprobs=True)
+
+
+def test_no_more_steps_than_choices_and_guesses_are_counted(client: OpenAI) -> None:
+    for record in records():
+        answer = client.chat.completions.create(model=model_of(client), **wishes(record))
+        report = answer.model_dump()["factorspec"]["report"]
+        assert report["accepted"] <= report["guessed"]
+        assert sum(kind["drafted"] for kind in report["drafts"].values()) <= report["tokens_run"]
+        assert report["model_steps"] + report["fill_steps"] <= report["choice_points"] + 4
+
+
+def test_in_one_batch_with_others_requests_write_what_they_write_alone(client: OpenAI) -> None:
+    plain = {"type": "json_schema", "json_schema": {"name": "x", "schema": PLAIN}}
+    chat = {"messages": [{"role": "user", "content": "Say something."}], "temperature": 0}
+    every: list[dict[str, Any]] = [
+        *(wishes(record) for record in records()),
+        wishes(Note, logprobs=True),
+        wishes(Note, max_tokens=40),
+        wishes(Note, response_format=plain),
+        {**chat, "max_tokens": 20},
+        {**chat, "max_tokens": 40, "stop": [" a", "e "]},
+    ]
+    alone = [told(client, **fields) for fields in every]
+
+    model = model_of(client)
+
+    async def together() -> list[Any]:
+        async with AsyncOpenAI(base_url=URL, api_key="none", timeout=TIMEOUT_S, max_retries=0) as many:
+            return await asyncio.gather(
+                *(many.chat.completions.create(model=model, **fields) for fields in every)
+            )
+
+    found = [
+        [(choice.message.content, choice.finish_reason) for choice in answer.choices]
+        for answer in asyncio.run(together())
+    ]
+    assert found == alone
