@@ -7,7 +7,8 @@ as there are now (to a power of two), over the steps of late::
     without           tokens / (seconds of the step)
 
 Tokens are those that are expected to stand. Where the second is more, no guesses are made for some steps, and
-then tried again.
+then tried again, with what was measured before forgotten: a plan that once took a second says nothing of now.
+The first plans behind a rest are not counted, since policies read their prompts for them.
 """
 
 from __future__ import annotations
@@ -16,28 +17,37 @@ from dataclasses import dataclass, field
 
 from factorspec_server.sglang.shapes import Candidate
 
-#: steps that are looked at before guesses rest, and for how many they do
-_LEAST, _REST_STEPS = 4, 64
+#: steps that are looked at before guesses rest, and for how many they do: twice as many each time, up to
+_LEAST, _REST_STEPS, _MOST_REST_STEPS = 3, 64, 1024
 _FADE = 0.9
 
 
 @dataclass(slots=True)
 class _Load:
-    """Sums over steps, old ones fading: tokens and seconds with guesses, and without."""
+    """Sums over steps since the last rest, old ones fading: tokens and seconds with guesses, and without."""
 
     with_guesses: list[float] = field(default_factory=lambda: [0.0, 0.0])
     without: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    seen: int = 0
+    seen: int = -1
     rest: int = 0
+    next_rest: int = _REST_STEPS
 
     def add(self, step: Candidate, without: Candidate, took_s: float) -> None:
         """A step with guesses, and the best without."""
+        self.seen += 1
+        if not self.seen:
+            return
         for sums, tokens, seconds in (
             (self.with_guesses, step.tokens, step.seconds + took_s),
             (self.without, without.tokens, without.seconds),
         ):
             sums[:] = sums[0] * _FADE + tokens, sums[1] * _FADE + seconds
-        self.seen += 1
+
+    def pause(self) -> None:
+        """Rest, and begin anew."""
+        self.with_guesses, self.without = [0.0, 0.0], [0.0, 0.0]
+        self.seen, self.rest = -1, self.next_rest
+        self.next_rest = min(2 * self.next_rest, _MOST_REST_STEPS)
 
     @property
     def pays(self) -> bool:
@@ -76,8 +86,11 @@ class GuessGate:
         """
         load = self._load(num_requests)
         load.add(step, without, took_s)
-        if load.seen >= _LEAST and not load.pays:
-            load.seen, load.rest = _LEAST - 1, _REST_STEPS  # one step more tells whether it is still so
+        if load.seen >= _LEAST:
+            if load.pays:
+                load.next_rest = _REST_STEPS
+            else:
+                load.pause()
 
     def _load(self, num_requests: int) -> _Load:
         return self._loads.setdefault(num_requests.bit_length(), _Load())

@@ -22,8 +22,9 @@ def test_guesses_that_pay_never_rest() -> None:
     assert run(GuessGate(guesses=True), 300, 0.001) == 300
 
 
-def test_guesses_that_take_long_rest_and_are_tried_again() -> None:
-    assert run(GuessGate(guesses=True), 4 + 63 + 1 + 63 + 1, 0.1) == 6
+def test_guesses_that_take_long_rest_longer_each_time_and_are_tried_again() -> None:
+    assert run(GuessGate(guesses=True), 4 + 63 + 4 + 127 + 4, 0.1) == 12
+    assert run(GuessGate(guesses=True), 20_000, 0.1) < 4 * 30
 
 
 def test_each_load_has_its_own_experience() -> None:
@@ -34,11 +35,17 @@ def test_each_load_has_its_own_experience() -> None:
     assert gate.is_open(1)
 
 
-def test_what_was_slow_at_first_may_pay_later() -> None:
+def test_what_was_slow_at_first_pays_as_soon_as_it_is_tried_again() -> None:
     gate = GuessGate(guesses=True)
-    run(gate, 4, 0.05)
+    run(gate, 4, 1.0)
     assert not gate.is_open(8)
-    assert run(gate, 64 * 40, 0.0001) > 1000
+    assert run(gate, 62 + 100, 0.0001) == 100
+
+
+def test_a_first_plan_that_is_slow_says_nothing() -> None:
+    gate = GuessGate(guesses=True)
+    run(gate, 1, 1.0)
+    assert run(gate, 100, 0.0001) == 100
 
 
 def test_without_guesses_it_is_closed() -> None:
