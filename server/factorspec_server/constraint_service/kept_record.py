@@ -19,6 +19,8 @@ from factorspec_server.http.report import Written, origins_of, session_counts
 
 #: of a record; engines switch between one that guesses and one that does not
 _MOST_POLICIES = 2
+#: serials begin anew behind so many
+_SERIALS = 0x7FFFFFFF
 
 
 class KeptRecord:
@@ -144,3 +146,10 @@ def _every_value(position: Position) -> Sequence[Guess]:
         return ()
     chance = 0.5 / position.allowed.count
     return [Guess(token, chance) for token in position.allowed]
+
+
+def place_record(records: dict[int, KeptRecord], record: KeptRecord) -> None:
+    """Keep a record in its slot, unless a newer one has it: then nobody waits for this one."""
+    held = records.get(record.slot)
+    if held is None or (record.serial - held.serial) & _SERIALS <= _SERIALS >> 1:
+        records[record.slot] = record

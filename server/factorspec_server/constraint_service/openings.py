@@ -103,6 +103,9 @@ class Openings:
                 place.facts = self._wait(link, self._begin(place, opening, (), ()), until)
             except WorkerLost:
                 continue
+            except BaseException:
+                place.is_closed = True
+                raise
             return place
         raise EngineError(f"the record cannot be opened: {_MOST_TRIES} workers died of it")
 
@@ -172,8 +175,13 @@ class Openings:
 
     def _opened(self, place: Place, done: Future[Answer]) -> None:
         place.link.opening -= 1
-        if done.exception() is None:
-            place.link.records.add(place.serial)
+        if done.exception() is not None:
+            return
+        if place.is_closed:  # nobody waits for it any more
+            with suppress(WorkerLost):
+                place.link.call("close", slot=place.slot, serial=place.serial)
+            return
+        place.link.records.add(place.serial)
 
     def _wait(self, link: Link, future: Future[Answer], until: float) -> dict[str, JsonValue]:
         while True:

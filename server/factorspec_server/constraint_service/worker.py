@@ -34,7 +34,7 @@ from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
 from factorspec_server.constraint_service.ahead_words import branches_of, write_ahead
 from factorspec_server.constraint_service.failures import failure_bytes, failure_json, failure_of
-from factorspec_server.constraint_service.kept_record import KeptRecord
+from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 from factorspec_server.constraint_service.opening_queue import Asked, OpeningQueue
@@ -100,6 +100,7 @@ class Worker:
         self._records: dict[int, KeptRecord] = {}
         self._drafting = DraftingSpec(name="certain")
         self._sending = threading.Lock()
+        self._placing = threading.Lock()
         self._openings = OpeningQueue(self._knows, self._open)
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
@@ -305,7 +306,8 @@ class Worker:
         slot, serial = header["slot"], header["serial"]
         record = KeptRecord((slot, serial), compiled, session, header["prompt"], self._memory.layout.rows)
         record.write(0, header["tokens"])
-        self._records[slot] = record
+        with self._placing:
+            place_record(self._records, record)
         return _facts(compiled, was_cached=was_cached)
 
     # any thread
