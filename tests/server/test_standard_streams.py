@@ -1,4 +1,4 @@
-"""Commands whose standard streams are closed."""
+"""Commands whose standard streams are closed, or that have too little memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from factorspec_server.commands.failures import ENGINE, failures_told
 
 PROBE = """
 import os, sys
@@ -53,3 +56,10 @@ def test_a_command_without_an_output_does_its_work(tmp_path: Path) -> None:
         record.write_text(text)
         done = closed("<&- >&-", "-m", "factorspec_server", "check", str(spec), str(record))
         assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_too_little_memory_is_no_defect(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, failures_told():
+        raise MemoryError
+    assert ended.value.exit_code == ENGINE
+    assert "not enough memory" in capsys.readouterr().err

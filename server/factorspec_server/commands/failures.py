@@ -63,6 +63,8 @@ def failures_told() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except (typer.Exit, typer.Abort):
         raise
+    except MemoryError as error:
+        raise _exit("there is not enough memory for this: raise the limit (`ulimit -v`)", ENGINE) from error
     except Exception as error:
         _logger.debug("a command failed", exc_info=error)
         text = f"{type(error).__name__}: {error}\nThis is a defect of factorspec; please report it."
