@@ -20,16 +20,18 @@ _SPECS_PER_SWEEP = 500
 class Housekeeping:
     """The collector's settings of one process. Made once, after loading. Safe to call from threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sweeps: bool = True) -> None:
+        """``sweeps``: look after everything, now and rarely; else nothing is walked that was set aside."""
         self._num_specs = 0
-        self._set_aside(sweep=True)
+        self._sweeps = sweeps
+        self._set_aside(sweep=sweeps)
         gc.set_threshold(_YOUNG, 10, 10)
         atexit.register(gc.unfreeze)  # libraries look for their leaks at exit
 
     def spec_compiled(self) -> None:
         """Set a new spec aside. O(1), but for one call in ``_SPECS_PER_SWEEP``, which walks everything."""
         self._num_specs += 1
-        self._set_aside(sweep=self._num_specs % _SPECS_PER_SWEEP == 0)
+        self._set_aside(sweep=self._sweeps and self._num_specs % _SPECS_PER_SWEEP == 0)
 
     @staticmethod
     def _set_aside(*, sweep: bool) -> None:

@@ -175,12 +175,14 @@ def test_a_record_that_cannot_be_opened_again_fails_alone(vocabulary: Vocabulary
 
 
 ENGINE = """
-import sys
+import sys, time
 from factorspec_sdk.testing import vocabulary_like
 from tests.constraint_service.pairs import NOTES, serving
 with serving(vocabulary_like("smollm2")) as service:
     record = service.open(NOTES)
     record.plan()
+    while service.stats().workers_alive < 2:  # one that is just forked dies with nobody yet
+        time.sleep(0.05)
     print("ready", flush=True)
     sys.stdin.read()
 """

@@ -50,6 +50,7 @@ from factorspec_server.constraint_service.step_words import (
     questions,
 )
 from factorspec_server.drafting import DraftingSpec
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.settings import Budgets
 
@@ -95,7 +96,10 @@ class Worker:
         self._vocabulary = setup.canonical.vocabulary
         budgets = setup.budgets
         self._compiler = Compiler(
-            setup.canonical, max_entries=budgets.cached_specs, max_bytes=budgets.cached_bytes
+            setup.canonical,
+            max_entries=budgets.cached_specs,
+            max_bytes=budgets.cached_bytes,
+            housekeeping=Housekeeping(sweeps=False),  # a sweep would stop all steps, and copy the tables
         )
         self._records: dict[int, KeptRecord] = {}
         self._drafting = DraftingSpec(name="certain")

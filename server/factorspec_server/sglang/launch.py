@@ -203,5 +203,9 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 def _end_with_parent(libc: ctypes.CDLL) -> None:
-    """In the child: end when whoever started it ends, even by SIGKILL (PR_SET_PDEATHSIG)."""
-    libc.prctl(1, signal.SIGTERM)
+    """In the child: be killed when whoever started it ends, even by SIGKILL (PR_SET_PDEATHSIG).
+
+    Its own children die with it likewise. A polite signal would not do: SGLang may wait for requests that
+    it believes to run, without end, and nobody is there any more who would end it.
+    """
+    libc.prctl(1, signal.SIGKILL)
