@@ -47,7 +47,8 @@ MODULES = (
     *_paths("graph", "search segments sequence wide_steps"),
     *_paths("decoding", "canonical_session hypotheses layout likeness opening planning run_tree runs"),
     *_paths("decoding", "session trail"),
-    *_paths("tokens", "added canonical certain cuts digit_walk forms held masks merged numbers rows"),
+    # not masks: the server's rows in shared memory are of a class that inherits from its Allowed
+    *_paths("tokens", "added canonical certain cuts digit_walk forms held merged numbers rows"),
     *_paths("tokens", "single_digits walks"),
 )
 # Types of what is imported help where they are known; the type check proper is `make types`.
