@@ -30,9 +30,10 @@ import numpy as np
 import factorspec_sdk as fs
 from factorspec_sdk.records.document import document
 from factorspec_sdk.testing.scripted_model import ScriptedBatch, ScriptedModel
-from factorspec_server.commands.constraint_workers import start_workers, usable_cores
+from factorspec_server.commands.constraint_workers import start_workers
 from factorspec_server.constraint_service.embedded import EmbeddedService
 from factorspec_server.engines import Request, load_model
+from factorspec_server.engines.threads import usable_cores
 from factorspec_server.engines.torch_model import TorchModel
 from factorspec_server.http.chat_job import ChatJob
 from factorspec_server.http.chat_service import ChatService

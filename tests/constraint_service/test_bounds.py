@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from factorspec_sdk.errors import (
     RequestTooLarge,
     TokenLimitTooSmall,
 )
-from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource, Wanted
 from factorspec_server.settings import Budgets
@@ -38,17 +36,6 @@ from tests.constraint_service.processes import (
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the service needs Linux")
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return vocabulary_like("smollm2")
-
-
-@pytest.fixture(scope="module")
-def service(vocabulary: Vocabulary) -> Iterator[ConstraintService]:
-    with serving(vocabulary) as made:
-        yield made
 
 
 def test_a_thousand_records_leave_nothing(service: ConstraintService, vocabulary: Vocabulary) -> None:

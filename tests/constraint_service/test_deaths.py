@@ -16,7 +16,6 @@ from factorspec_sdk.errors import (
     EngineError,
     FactorspecError,
 )
-from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, Wanted
 from tests.benchmarks.sessions_growth import small_document
@@ -37,17 +36,6 @@ from tests.constraint_service.processes import (
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the service needs Linux")
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return vocabulary_like("smollm2")
-
-
-@pytest.fixture(scope="module")
-def service(vocabulary: Vocabulary) -> Iterator[ConstraintService]:
-    with serving(vocabulary) as made:
-        yield made
 
 
 class TestDeaths:

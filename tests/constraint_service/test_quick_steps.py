@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord
 from tests.benchmarks.sessions_growth import small_document
-from tests.constraint_service.pairs import NOTES, Document, Pairs, RandomTokens, serving
+from tests.constraint_service.pairs import NOTES, Document, Pairs, RandomTokens
 
 DOCUMENTS: dict[str, Document] = {"notes": NOTES, "team": small_document(0), "sum": small_document(1)}
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return vocabulary_like("smollm2")
-
-
-@pytest.fixture(scope="module")
-def service(vocabulary: Vocabulary) -> Iterator[ConstraintService]:
-    with serving(vocabulary) as made:
-        yield made
 
 
 def seen(record: RemoteRecord) -> tuple[object, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, DraftingSpec, Wanted
 from tests.benchmarks.drafts_gold import Folders, workloads
@@ -28,17 +26,6 @@ SMALL: dict[str, Document] = {
     "notes": NOTES,
     **{f"small {number}": small_document(number) for number in range(3)},
 }
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return vocabulary_like("smollm2")
-
-
-@pytest.fixture(scope="module")
-def service(vocabulary: Vocabulary) -> Iterator[ConstraintService]:
-    with serving(vocabulary) as made:
-        yield made
 
 
 @pytest.mark.parametrize("name", [*SMALL, *wire_documents()])

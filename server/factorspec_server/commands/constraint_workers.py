@@ -14,6 +14,7 @@ from factorspec_server.constraint_service import (
     VocabularySource,
 )
 from factorspec_server.constraint_service.embedded import EmbeddedService
+from factorspec_server.engines.threads import usable_cores
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.settings import DraftingName
 from factorspec_server.sglang.service_settings import WORKERS_VARIABLE, ServiceSettings, can_serve
@@ -55,11 +56,6 @@ def num_workers(wanted: int | None, environment: Mapping[str, str], cores: int) 
     if not can_serve() or cores < _LEAST_CORES:
         return 0
     return 2 if cores >= _MANY_CORES else 1
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def start_workers(

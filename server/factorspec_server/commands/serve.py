@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import uvicorn
 
 from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, listening
-from factorspec_server.commands.constraint_workers import num_workers, started, usable_cores
+from factorspec_server.commands.constraint_workers import num_workers, started
 from factorspec_server.commands.failures import USAGE, CommandError
 from factorspec_server.drafting import DEFAULT_WIDTH
 from factorspec_server.engines import load_model
 from factorspec_server.engines.load import DtypeName
+from factorspec_server.engines.threads import usable_cores
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.app import create_app
 from factorspec_server.http.served_model import ServedModel

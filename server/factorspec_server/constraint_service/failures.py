@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from factorspec_sdk.errors import FactorspecError, JsonValue, Problem
 
-_logger = logging.getLogger(__name__)
 #: characters of a message, and problems, where there is little room
 _FEW_CHARS, _FEW_PROBLEMS = 500, 4
 
 
 class WorkerLost(Exception):
     """A worker died, or did not answer, while something was asked of it. Stays inside the service."""
-
-
-def failure_of(error: Exception) -> FactorspecError:
-    """The error of a record as its user gets it; what is not ours is a defect, and logged."""
-    if isinstance(error, FactorspecError):
-        return error
-    _logger.error("a record failed", exc_info=error)
-    return FactorspecError(f"the session failed: {error!r}")
 
 
 def failure_json(error: FactorspecError) -> dict[str, JsonValue]:

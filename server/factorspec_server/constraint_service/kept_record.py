@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from factorspec_sdk.decoding import Guess, Plan, Position, Session
+from factorspec_sdk.decoding import Plan, Session
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Allowed
-from factorspec_server.constraint_service.failures import failure_of
 from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import DraftingPolicy, DraftingSpec
-from factorspec_server.engines.errors import SessionRefused, SessionStalled
+from factorspec_server.drafting.looking import every_value
+from factorspec_server.engines.errors import SessionRefused, SessionStalled, failure_of
 from factorspec_server.http.compiled_spec import CompiledSpec
-from factorspec_server.http.report import Written, origins_of, session_counts
+from factorspec_server.http.report import Written, written_counts
 
 #: of a record; engines switch between one that guesses and one that does not
 _MOST_POLICIES = 2
@@ -75,11 +75,7 @@ class KeptRecord:
 
     def write_all(self, tokens: Sequence[int]) -> None:
         """Bring the session to where just these tokens are written. Raises as ``write``."""
-        have = self.session.tokens
-        same = next(
-            (at for at, (one, other) in enumerate(zip(have, tokens, strict=False)) if one != other),
-            min(len(have), len(tokens)),
-        )
+        same = _num_same(self.session.tokens, tokens)
         self.write(same, tokens[same:])
 
     def plan(self, drafting: DraftingSpec, most: int) -> Plan | FactorspecError:
@@ -98,10 +94,7 @@ class KeptRecord:
     def row_behind(self, tokens: Sequence[int]) -> Allowed:
         """What is allowed behind these tokens of the record. Raises as sessions do."""
         twin = self.session.copy()
-        kept = next(
-            (at for at, (one, other) in enumerate(zip(twin.tokens, tokens, strict=False)) if one != other),
-            min(twin.num_tokens, len(tokens)),
-        )
+        kept = _num_same(twin.tokens, tokens)
         twin.rollback(twin.num_tokens - kept)
         rest = tuple(tokens[kept:])
         if twin.commit(rest) != len(rest):
@@ -111,10 +104,7 @@ class KeptRecord:
     def finish(self, *, origins: bool, judge: bool) -> dict[str, Any]:
         """What a report needs; see ``RemoteRecord.finish``. O(tokens), and the relations' checks."""
         session = self.session
-        counted: dict[str, Any] = session_counts(session)
-        counted |= {"text": session.text, "complete": session.state == "complete"}
-        if origins:
-            counted["origins"] = origins_of(session, session.decoder.vocabulary)
+        counted: dict[str, Any] = written_counts(session, session.decoder.vocabulary, origins=origins)
         if judge:
             text = session.text if session.state == "complete" else ""
             counted |= Written(self._compiled, json.loads(text) if text else None).judged()
@@ -127,7 +117,7 @@ class KeptRecord:
             The plan with all these guesses; None where the session cannot tell.
         """
         with suppress(Exception):  # the session says so itself when it is asked
-            return self.session.plan(guesses=_every_value, until_s=until_s)
+            return self.session.plan(guesses=every_value, until_s=until_s)
         return None
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
@@ -140,12 +130,10 @@ class KeptRecord:
         return policy
 
 
-def _every_value(position: Position) -> Sequence[Guess]:
-    """Every value at the first decision, and nothing behind."""
-    if position.free or position.chance < 1.0:
-        return ()
-    chance = 0.5 / position.allowed.count
-    return [Guess(token, chance) for token in position.allowed]
+def _num_same(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many of their first tokens agree."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def place_record(records: dict[int, KeptRecord], record: KeptRecord) -> None:

@@ -12,7 +12,6 @@ the worker talks with the engine; the nursery keeps neither.
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import logging
 import os
@@ -24,12 +23,14 @@ from typing import Any
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_sdk.tokens import Canonical, Vocabulary
-from factorspec_server.constraint_service.failures import failure_json, failure_of
+from factorspec_server.constraint_service.failures import failure_json
 from factorspec_server.constraint_service.memory import Layout, Memory
 from factorspec_server.constraint_service.messages import packed
 from factorspec_server.constraint_service.options import VocabularySource
 from factorspec_server.constraint_service.worker import Worker, WorkerSetup
 from factorspec_server.engines.chat_vocabulary import answer_vocabulary
+from factorspec_server.engines.errors import failure_of
+from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.settings import Budgets
 
@@ -41,8 +42,6 @@ _FIRST: dict[str, JsonValue] = {
     "required": ["text", "number"],
     "additionalProperties": False,
 }
-#: new objects before the collector looks at the young ones
-_YOUNG = 50_000
 _READ_BYTES = 1 << 20
 NUMBER_BYTES = 4
 
@@ -63,9 +62,7 @@ def main(arguments: Sequence[str]) -> None:
         control.recv(1)
         return
     warm_up(canonical)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_YOUNG, 10, 10)
+    Housekeeping()
     control.sendall(packed({"ready": os.getpid()}))
     budgets = Budgets(**setup["budgets"])
     own = os.getpid()

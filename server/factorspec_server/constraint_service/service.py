@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from factorspec_sdk.decoding import OnBudget, Plan
 from factorspec_sdk.errors import EngineError, FactorspecError, JsonValue, Overloaded, Problem
 from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER
-from factorspec_server.constraint_service.failures import WorkerLost, failure_of
+from factorspec_server.constraint_service.failures import WorkerLost
 from factorspec_server.constraint_service.keeper import Keeper
 from factorspec_server.constraint_service.link import Link
 from factorspec_server.constraint_service.memory import Layout, Memory
@@ -37,6 +37,7 @@ from factorspec_server.constraint_service.slots import Slots
 from factorspec_server.constraint_service.stats import ServiceStats, Waits
 from factorspec_server.constraint_service.step_words import drafting_packet
 from factorspec_server.drafting import DraftingSpec
+from factorspec_server.engines.errors import failure_of
 
 #: times that a record is opened anew while one plan is waited for
 _MOST_REBUILDS = 2

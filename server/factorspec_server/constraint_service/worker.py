@@ -33,7 +33,7 @@ from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Pro
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
 from factorspec_server.constraint_service.ahead_words import branches_of, write_ahead
-from factorspec_server.constraint_service.failures import failure_bytes, failure_json, failure_of
+from factorspec_server.constraint_service.failures import failure_bytes, failure_json
 from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
@@ -50,6 +50,8 @@ from factorspec_server.constraint_service.step_words import (
     questions,
 )
 from factorspec_server.drafting import DraftingSpec
+from factorspec_server.drafting.looking import AT_ONCE_S, MOST_VALUES
+from factorspec_server.engines.errors import failure_of
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.settings import Budgets
@@ -61,8 +63,6 @@ _RECEIVED_BYTES = 1 << 16
 _MOST_KEPT_PLANS = 2048
 #: guesses of a step may take so many seconds together; the other records are planned without
 _GUESS_S = 0.0015
-#: a choice among more values is not looked behind; nor is one for longer than this
-_MOST_VALUES, _AT_ONCE_S = 16, 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class Worker:
     def _look_ahead(self, records: list[KeptRecord]) -> None:
         choosing = [(record.choosing, at) for at, record in enumerate(records) if record.choosing is not None]
         for count, at in sorted(choosing):
-            if count > _MOST_VALUES or self._is_wanted():
+            if count > MOST_VALUES or self._is_wanted():
                 return
             try:
                 self._look_behind(records[at])
@@ -237,7 +237,7 @@ class Worker:
                 _logger.exception("looking ahead failed")
 
     def _look_behind(self, record: KeptRecord) -> None:
-        plan = record.look_behind(perf_counter() + _AT_ONCE_S)
+        plan = record.look_behind(perf_counter() + AT_ONCE_S)
         if plan is not None and plan.choices and self._drafting.name == "certain":
             write_ahead(self._memory, record.slot, record.serial, record.question, branches_of(plan))
 

@@ -17,7 +17,11 @@
 
 from __future__ import annotations
 
-from factorspec_sdk.errors import DocumentError, EngineError
+import logging
+
+from factorspec_sdk.errors import DocumentError, EngineError, FactorspecError
+
+_logger = logging.getLogger(__name__)
 
 
 class ModelUnsupported(EngineError):
@@ -79,3 +83,11 @@ class TemplateRefused(DocumentError):
     """The model's chat template does not take the conversation: roles in another order, for example."""
 
     code = "template_refused"
+
+
+def failure_of(error: Exception) -> FactorspecError:
+    """The error of a session as its user gets it; what is not ours is a defect, and logged."""
+    if isinstance(error, FactorspecError):
+        return error
+    _logger.error("a session failed", exc_info=error)
+    return FactorspecError(f"the session failed: {error!r}")

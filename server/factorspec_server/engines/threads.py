@@ -1,4 +1,4 @@
-"""How many threads a matrix product should use."""
+"""The cores of this machine, and how many threads a matrix product should use."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import os
 from pathlib import Path
 
 
+def usable_cores() -> int:
+    """Cores that this process may use; each hardware thread counts."""
+    return len(_usable())
+
+
 def num_physical_cores() -> int:
     """Physical cores that this process may use; hardware threads of one core count once."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    return max(1, len({_core(cpu) for cpu in allowed}))
+    return max(1, len({_core(cpu) for cpu in _usable()}))
+
+
+def _usable() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def _core(cpu: int) -> str:

@@ -100,12 +100,10 @@ class Compiler:
                 self._housekeeping.spec_compiled()
         return found.value, found.was_cached
 
-    def find(self, document: dict[str, JsonValue]) -> CompiledSpec | None:
-        """The compiled document, if it was compiled, as it is written here, for an earlier request."""
-        return self._known(_hash_of_text(document))
-
     def find_text(self, text: bytes) -> CompiledSpec | None:
-        """``find`` of a document as ``json.dumps`` writes it, which is not read for it."""
+        """The compiled document, if it was compiled for an earlier request; ``text``: as ``json.dumps``
+        writes it. It is not read for that.
+        """
         return self._known(sha256(text).digest())
 
     def _known(self, text: bytes | None) -> CompiledSpec | None:

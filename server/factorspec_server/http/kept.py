@@ -15,6 +15,16 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_server.drafting.seam import Session
 from factorspec_server.engines.keeping import Keeper
 
+SERVICE_TEXTS = {
+    "workers": "Workers alive.",
+    "records": "Records open.",
+    "asks_waiting": "Records whose plans nobody has read yet.",
+    "compiles_waiting": "Records that are being opened.",
+    "workers_replaced": "Workers that died or did not answer.",
+    "records_rebuilt": "Records that were opened elsewhere since.",
+}
+"""What a service counts: the names of its metrics, behind ``factorspec_service_``, and what they tell."""
+
 
 class KeptSession(Session, Protocol):
     """A session of one record. The engine's thread writes it; ``finish`` and ``close`` may come from any."""

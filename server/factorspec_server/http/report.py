@@ -120,6 +120,16 @@ def session_counts(session: AnySession) -> dict[str, JsonValue]:
     }
 
 
+def written_counts(session: AnySession, vocabulary: Vocabulary, *, origins: bool) -> dict[str, JsonValue]:
+    """``session_counts`` with what else is asked of a session that nobody writes any more. O(tokens).
+
+    Beside them its ``text``, whether it is ``complete``, and where they are wanted its ``origins``.
+    """
+    told: dict[str, JsonValue] = {"origins": origins_of(session, vocabulary)} if origins else {}
+    is_complete = session.state == "complete"
+    return {**session_counts(session), "text": session.text, "complete": is_complete, **told}
+
+
 def record_report(
     spec: Spec, record: JsonValue, certificates: Sequence[Mapping[str, JsonValue]]
 ) -> dict[str, JsonValue]:

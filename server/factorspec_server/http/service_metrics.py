@@ -21,16 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from factorspec_server.http.kept import KeeperCounts
-
-_TEXTS = {
-    "workers": "Workers alive.",
-    "records": "Records open.",
-    "asks_waiting": "Records whose plans nobody has read yet.",
-    "compiles_waiting": "Records that are being opened.",
-    "workers_replaced": "Workers that died or did not answer.",
-    "records_rebuilt": "Records that were opened elsewhere since.",
-}
+from factorspec_server.http.kept import SERVICE_TEXTS, KeeperCounts
 
 
 class ServiceCollector(Collector):
@@ -43,9 +34,9 @@ class ServiceCollector(Collector):
         """The metrics now."""
         counts = self._counts()
         for name, value in counts.gauges.items():
-            yield GaugeMetricFamily(f"factorspec_service_{name}", _TEXTS[name], value)
+            yield GaugeMetricFamily(f"factorspec_service_{name}", SERVICE_TEXTS[name], value)
         for name, value in counts.totals.items():
-            yield CounterMetricFamily(f"factorspec_service_{name}", _TEXTS[name], value)
+            yield CounterMetricFamily(f"factorspec_service_{name}", SERVICE_TEXTS[name], value)
         bounds = ["+Inf" if bound == inf else repr(bound) for bound in counts.waits]
         buckets = list(zip(bounds, map(float, accumulate(counts.waits.values())), strict=True))
         yield HistogramMetricFamily(

@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.drafting import Session
+from factorspec_server.engines.errors import failure_of
 from factorspec_server.sglang.chains import ONE_TOKEN, Chain
-from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource, failure_of
+from factorspec_server.sglang.plan_source import Asked, Failed, PlanSource
 
 
 class Drafted(Protocol):

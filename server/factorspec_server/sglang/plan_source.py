@@ -9,7 +9,6 @@ works elsewhere can begin then. ``LocalPlans`` answers in the process that asks,
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -17,16 +16,14 @@ from typing import NamedTuple, Protocol
 
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens.masks import Row
-from factorspec_server.drafting import Certain, Guess, Plan, Position, Session
-from factorspec_server.engines.errors import SessionRefused, SessionStalled
+from factorspec_server.drafting import Certain, Plan, Session
+from factorspec_server.drafting.looking import AT_ONCE_S, MOST_VALUES, every_value
+from factorspec_server.engines.errors import SessionRefused, SessionStalled, failure_of
 from factorspec_server.sglang.chains import Chain, Decision, chain_of
 from factorspec_server.sglang.policies import Policies
 
-_logger = logging.getLogger(__name__)
 #: guesses of one step may take so many seconds together
 _GUESS_S = 0.02
-#: a choice among more values is not looked behind; nor is one for longer than this
-_MOST_VALUES, _AT_ONCE_S = 16, 0.002
 #: a look of more seconds is a long one, and so many steps pass without any then
 _SLOW_S, _REST_STEPS = 0.006, 50
 
@@ -143,25 +140,17 @@ class LocalPlans:
             self._resting -= 1
             self._choosing = []
         for count, session in sorted(self._choosing, key=lambda choosing: choosing[0]):
-            if count > _MOST_VALUES or is_over():
+            if count > MOST_VALUES or is_over():
                 break
             began_s = perf_counter()
             try:
-                session.plan(guesses=_all_values, until_s=perf_counter() + _AT_ONCE_S)
+                session.plan(guesses=every_value, until_s=perf_counter() + AT_ONCE_S)
             except Exception:  # noqa: BLE001
                 continue  # the session says so itself when its turn comes
             if perf_counter() - began_s > _SLOW_S:
                 self._resting = _REST_STEPS
                 break
         self._choosing = []
-
-
-def _all_values(position: Position) -> Sequence[Guess]:
-    """Every value at the first decision, and nothing behind."""
-    if position.free or position.chance < 1.0:
-        return ()
-    chance = 0.5 / position.allowed.count
-    return [Guess(token, chance) for token in position.allowed]
 
 
 def drafted_chain(plan: Plan, request: Asked) -> Chain:
@@ -186,11 +175,3 @@ def write_row(row: Row, decision: Decision, row_words: int) -> Failed | None:
         return Failed(failure_of(error))
     row[row_words:] = 0
     return None
-
-
-def failure_of(error: Exception) -> FactorspecError:
-    """The error of a session as its user gets it; what is not ours is a defect, and logged."""
-    if isinstance(error, FactorspecError):
-        return error
-    _logger.error("a session failed", exc_info=error)
-    return FactorspecError(f"the session failed: {error!r}")

@@ -22,7 +22,7 @@ from factorspec_sdk.tokens.masks import Row
 from factorspec_server import drafting
 from factorspec_server.engines.answer_session import AnswerSession
 from factorspec_server.http.opening import SessionOpener, SessionOptions
-from factorspec_server.http.report import origins_of, session_counts
+from factorspec_server.http.report import written_counts
 from factorspec_server.sglang.envelope import Envelope, RequestOptions
 
 Counts = dict[str, JsonValue]
@@ -122,9 +122,7 @@ def counts_of(record: Record, *, origins: bool) -> Counts:
         return record.finish(origins=origins)
     session = cast("Session | AnswerSession", record)
     vocabulary = session.vocabulary if isinstance(session, AnswerSession) else session.decoder.vocabulary
-    told: Counts = {"origins": origins_of(session, vocabulary)} if origins else {}
-    is_complete = session.state == "complete"
-    return {**session_counts(session), "text": session.text, "complete": is_complete, **told}
+    return written_counts(session, vocabulary, origins=origins)
 
 
 def is_cut(record: Record) -> bool:

@@ -17,8 +17,9 @@ from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord, Wanted
 from factorspec_server.constraint_service.remote_row import RemoteRow
 from factorspec_server.drafting import DraftingSpec, Session
+from factorspec_server.engines.errors import failure_of
 from factorspec_server.sglang.chains import Chain, Decision
-from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, failure_of, write_row
+from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, write_row
 
 _CERTAIN = DraftingSpec(name="certain")
 _MOST_KNOWN = 1024

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from factorspec_server.engines.threads import usable_cores
+
 WORKERS_VARIABLE = "FACTORSPEC_WORKERS"
 DEADLINE_VARIABLE = "FACTORSPEC_DEADLINE_S"
 
@@ -63,8 +65,7 @@ def can_serve() -> bool:
 
 
 def _usual_workers(device: str) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(_ON_CUDA, cores // 2)) if device == "cuda" else 1
+    return max(1, min(_ON_CUDA, usable_cores() // 2)) if device == "cuda" else 1
 
 
 def _deadline_s(text: str) -> float:

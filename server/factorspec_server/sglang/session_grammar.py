@@ -33,8 +33,8 @@ import torch
 
 from factorspec_sdk.decoding import GuessPolicy, Plan, Shape
 from factorspec_sdk.errors import FactorspecError
+from factorspec_server.engines.errors import failure_of
 from factorspec_server.sglang.cpu_masks import mask_logits
-from factorspec_server.sglang.plan_source import failure_of
 from factorspec_server.sglang.records import Record, give_back, has_ended
 from factorspec_server.sglang.step_counts import StepCounts
 

@@ -52,9 +52,7 @@ class StepDrafts:
     def _room(self, request: Any, length: int) -> int:
         if request.grammar is None or request.finished():
             return 0
-        room = self._most
-        in_cache: int = request.kv.kv_allocated_len - length
-        room = min(room, in_cache)
+        room: int = min(self._most, request.kv.kv_allocated_len - length)
         to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
         if to_write <= room:
             room = min(room, to_write - may_stop(request))

@@ -20,10 +20,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from factorspec_server.constraint_service.stats import WAIT_BOUNDS_S
+from factorspec_server.http.kept import SERVICE_TEXTS
+
 if TYPE_CHECKING:
     from factorspec_server.constraint_service import ServiceStats
 
-WAIT_BOUNDS_S = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 10.0)
 _MASK_BOUNDS_S = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _EVERY_S = 1.0
@@ -62,23 +64,19 @@ class ServiceMetrics:
     def __init__(self, stats: Callable[[], ServiceStats]) -> None:
         from prometheus_client import Counter, Gauge
 
-        def gauge(name: str, text: str) -> Any:
-            return Gauge(f"factorspec_service_{name}", text, multiprocess_mode="mostrecent")
+        def gauge(name: str) -> Any:
+            return Gauge(f"factorspec_service_{name}", SERVICE_TEXTS[name], multiprocess_mode="mostrecent")
 
         self._stats = stats
         self._gauges = {
-            "workers_alive": gauge("workers", "Workers alive."),
-            "records_open": gauge("records", "Records open."),
-            "asks_waiting": gauge("asks_waiting", "Records whose plans nobody has read yet."),
-            "compiles_waiting": gauge("compiles_waiting", "Records that are being opened."),
+            "workers_alive": gauge("workers"),
+            "records_open": gauge("records"),
+            "asks_waiting": gauge("asks_waiting"),
+            "compiles_waiting": gauge("compiles_waiting"),
         }
         self._counters = {
-            "workers_replaced": Counter(
-                "factorspec_service_workers_replaced", "Workers that died or did not answer."
-            ),
-            "records_rebuilt": Counter(
-                "factorspec_service_records_rebuilt", "Records that were opened elsewhere since."
-            ),
+            name: Counter(f"factorspec_service_{name}", SERVICE_TEXTS[name])
+            for name in ("workers_replaced", "records_rebuilt")
         }
         self._told = dict.fromkeys(self._counters, 0)
 

@@ -1,0 +1,23 @@
+"""What is asked of a session while there is time: what follows each value of its next choice.
+
+The plans are of no use themselves; the spec's runs, which its sessions share, keep what was worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factorspec_server.drafting.seam import Guess, Position
+
+MOST_VALUES = 16
+"""A choice among more values is not looked behind."""
+AT_ONCE_S = 0.002
+"""Longest look behind one choice, in seconds."""
+
+
+def every_value(position: Position) -> Sequence[Guess]:
+    """Every value at the first decision, and nothing behind."""
+    if position.free or position.chance < 1.0:
+        return ()
+    chance = 0.5 / position.allowed.count
+    return [Guess(token, chance) for token in position.allowed]
