@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmarks.serving_records import TOOL, TOOL_NEW
 from tests.benchmarks.serving_results import Results
 from tests.benchmarks.serving_tables import tables
 
@@ -21,7 +22,7 @@ NGRAM_TIMES = 1.9
 XGRAMMAR_TIMES = {1: 15.0, 8: 10.0, 64: 3.5, 128: 2.5}
 OTHERS_TIMES = {1: 4.0, 8: 4.0, 64: 2.5, 128: 2.5}
 #: decode time of the best other configuration by ours, on other workloads
-MORE_TIMES = {"trip-open": 1.3, "tool": 1.15}
+MORE_TIMES = {"trip-open": 1.3, TOOL: 1.15, TOOL_NEW: 1.15}
 #: plain chat: decode time of stock SGLang by ours
 CHAT_SHARE = 0.98
 #: the step thread's wait for the constraint service at 128 in flight, p99 in milliseconds

@@ -8,16 +8,16 @@ from functools import partial
 from typing import NamedTuple
 
 from tests.benchmarks.serving_client import Answer, Client, Request, body, fixed
-from tests.benchmarks.serving_records import CHAT, MIXED, Record
+from tests.benchmarks.serving_records import CHAT, MIXED, TOOL_BEFORE, TOOL_NEW, Record
 from tests.benchmarks.serving_servers import EngineKind
 from tests.benchmarks.serving_solver import Solvers
 
 #: requests of a closed loop for each place, and at least
 _LOOPS, _LEAST = 2, 6
 _READING = 32
-#: workloads of long texts that no server would meet twice: the server forgets them before each wave, and
+#: workloads of texts that no server would meet twice: the server forgets them before each wave, and
 #: others of their kind, so many, are written first; they have no closed loop, which would bring them again
-FRESH = {"trip-open": "trip-open-short"}
+FRESH = {"trip-open": "trip-open-short", TOOL_NEW: TOOL_BEFORE}
 _BEFORE = 32
 #: other workloads whose answers are too long, or say too little, for a closed loop
 _WAVES_ALONE = (CHAT, MIXED)

@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 #: requests without a schema; all kinds at once
 CHAT, MIXED = "chat", "mixed"
+#: calls of tools; the same to a server that has not met them; others of their kind, which it meets first
+TOOL, TOOL_NEW, TOOL_BEFORE = "tool", "tool-new", "tool-before"
 
 
 class Record(BaseModel):
@@ -39,10 +41,10 @@ Workloads = Mapping[str, Sequence[Record]]
 
 
 def read_workloads(path: Path) -> Workloads:
-    """What ``write_workloads`` wrote, and ``MIXED``, made of all of them."""
+    """What ``write_workloads`` wrote, ``TOOL_NEW``, and ``MIXED``, made of all that was written."""
     raw = json.loads(gzip.decompress(path.read_bytes()))
     found = {name: [Record.model_validate(each) for each in records] for name, records in raw.items()}
-    return {**found, MIXED: mixed(found)}
+    return {**found, TOOL_NEW: found.get(TOOL, []), MIXED: mixed(found)}
 
 
 def write_workloads(path: Path, workloads: Workloads) -> None:

@@ -27,7 +27,7 @@ from tests.benchmarks.masks_engine import Engine, Factorspec, Refused, empty_row
 from tests.benchmarks.masks_libraries import Xgrammar
 from tests.benchmarks.masks_workload import Task
 from tests.benchmarks.serving_open import long_trips, short_trips
-from tests.benchmarks.serving_records import CHAT, Record, write_workloads
+from tests.benchmarks.serving_records import CHAT, TOOL, TOOL_BEFORE, Record, write_workloads
 
 #: of the drafts benchmark's workloads, under the names here
 NAMES = {
@@ -35,7 +35,7 @@ NAMES = {
     "trips_loose": "trip",
     "meetings_optimal": "meeting",
     "calendars": "calendar",
-    "tool_calls": "tool",
+    "tool_calls": TOOL,
 }
 _OPEN = {"trip-open": long_trips, "trip-open-short": short_trips}
 _CHAT_TOKENS = 200
@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name}: {len(records) - len(kept)} of {len(records)} left out, not taken by all")
         Random(0).shuffle(kept)  # files begin with the small ones
         found[name] = kept[: options.records]
+        if name == TOOL:
+            found[TOOL_BEFORE] = kept[options.records :]
     if "trip" in found:
         trips = found["trip"]
         found[CHAT] = [_chat(trip, trips[at - 1]) for at, trip in enumerate(trips)]
@@ -71,7 +73,8 @@ def _golds(options: argparse.Namespace, vocabulary: Vocabulary) -> Iterator[tupl
     wanted: int = options.records + options.records // 4
     for workload in workloads():
         if workload.name in NAMES:
-            golds = workload.read(folders, wanted)
+            more = options.records // 4 if NAMES[workload.name] == TOOL else 0  # those that come before
+            golds = workload.read(folders, wanted + more)
             if isinstance(golds, str):
                 print(f"{workload.name}: {golds}")
             else:

@@ -121,9 +121,10 @@ def test_a_wave_alone_says_what_a_loop_would() -> None:
 
 
 def test_fresh_and_long_workloads_have_no_loop() -> None:
-    names = ("trip-open", "chat", "trip")
+    names = ("trip-open", "tool-new", "chat", "trip")
     cells = [Cell(name, 64, [record("a")], ENGINES["ngram"]) for name in names]
-    assert [(cell.is_fresh, cell.num_loop) for cell in cells] == [(True, 0), (False, 0), (False, 128)]
+    found = [(cell.is_fresh, cell.num_loop) for cell in cells]
+    assert found == [(True, 0), (True, 0), (False, 0), (False, 128)]
 
 
 class TestSteps:
@@ -195,6 +196,7 @@ class TestBars:
             cell("factorspec", "trip", 1, 20.0, tokens_step=42.0),
             cell("factorspec", "trip", 128, 200.0, tokens_step=42.0, **waited),
             cell("factorspec", "tool", 8, 100.0),
+            cell("factorspec", "tool-new", 8, 100.0),
             cell("factorspec", "chat", 8, 101.0),
         ]
         others = [
@@ -203,6 +205,7 @@ class TestBars:
             cell("ngram", "trip", 1, 90.0),
             cell("ngram-24", "trip", 128, 900.0, tokens_step=30.0),
             cell("xgrammar", "tool", 8, 120.0),
+            cell("xgrammar", "tool-new", 8, 114.0),
             cell("plain", "chat", 8, 100.0),
             cell("xgrammar", "chat", 1, 1.0, errors=3),
         ]
@@ -221,6 +224,7 @@ class TestBars:
         assert states["trip at 64: decode time, xgrammar / factorspec"] == "not measured"
         assert states["trip at 1: decode time, ngram / factorspec"] == "met"
         assert states["tool at 8: decode time, xgrammar / factorspec"] == "met"
+        assert states["tool-new at 8: decode time, xgrammar / factorspec"] == "missed"
         assert states["chat at 8: decode time, plain / factorspec"] == "met"
         assert states["chat at 1: decode time, plain / factorspec"] == "not measured"
         assert states["p99 of the wait for the service at 128, ms, factorspec"] == "met"
