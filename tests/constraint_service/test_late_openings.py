@@ -17,7 +17,7 @@ class SlowLink:
 
     def __init__(self) -> None:
         self.records: set[int] = set()
-        self.opening = 0
+        self.opening = self.latest = 0
         self.load = 0
         self.compiled: Future[tuple[dict[str, Any], bytes]] = Future()
         self.asked: list[tuple[str, dict[str, Any]]] = []

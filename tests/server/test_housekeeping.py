@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,7 @@ def collector() -> Iterator[None]:
     threshold = gc.get_threshold()
     yield
     gc.set_threshold(*threshold)
+    gc.enable()
     gc.unfreeze()
 
 
@@ -56,3 +58,25 @@ def test_everything_is_looked_after_once_in_many_specs(monkeypatch: pytest.Monke
         keeper.spec_compiled()
     assert len(swept) == 3
     assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.usefixtures("collector")
+def test_without_sweeps_only_those_that_are_at_rest_look_at_new_objects() -> None:
+    keeper = Housekeeping(sweeps=False)
+    cycle: list[object] = []
+    collected = weakref.WeakSet([Marked(cycle)])
+    cycle.append(cycle)
+    del cycle
+    kept = [[each] for each in range(200_000)]
+    keeper.look_around(is_at_rest=False)
+    assert len(collected) == 1  # though so many objects are new
+    keeper.look_around(is_at_rest=True)
+    assert len(collected) == 0
+    assert len(kept) == 200_000
+
+
+class Marked:
+    """Holds a list that holds it."""
+
+    def __init__(self, cycle: list[object]) -> None:
+        cycle.append(self)

@@ -44,6 +44,7 @@ class Link:
         pid: then, of its process.
         records: open ones.
         opening: those being opened.
+        latest: serial of the last record that it was chosen for.
         step_socket, control_socket: the engine's ends.
         asked: the last step that was asked.
         began: when it was asked for, a moment of ``monotonic``.
@@ -57,6 +58,7 @@ class Link:
         self.pid: int | None = None
         self.records: set[int] = set()
         self.opening = 0
+        self.latest = 0
         self.asked = 0
         self.began = monotonic()
         self._memory = memory

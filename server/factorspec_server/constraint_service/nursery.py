@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import logging
 import os
 import signal
 import socket
@@ -21,27 +20,19 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.constraint_service.failures import failure_json
 from factorspec_server.constraint_service.memory import Layout, Memory
 from factorspec_server.constraint_service.messages import packed
 from factorspec_server.constraint_service.options import VocabularySource
+from factorspec_server.constraint_service.warm_up import warm_up
 from factorspec_server.constraint_service.worker import Worker, WorkerSetup
 from factorspec_server.engines.chat_vocabulary import answer_vocabulary
 from factorspec_server.engines.errors import failure_of
 from factorspec_server.housekeeping import Housekeeping
-from factorspec_server.http.compiled_spec import Compiler
 from factorspec_server.settings import Budgets
 
-_logger = logging.getLogger(__name__)
 _SET_DEATH_SIGNAL = 1
-_FIRST: dict[str, JsonValue] = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}, "number": {"type": "number"}},
-    "required": ["text", "number"],
-    "additionalProperties": False,
-}
 _READ_BYTES = 1 << 20
 NUMBER_BYTES = 4
 
@@ -103,18 +94,6 @@ def tables(fields: dict[str, Any]) -> Canonical:
         )
 
     return Canonical(answer_vocabulary(make, lambda: source.answer_ids))
-
-
-def warm_up(canonical: Canonical) -> None:
-    """Make what the first record with text needs: the grammar library, and its tables of the vocabulary.
-
-    Seconds in which a worker would answer nobody, and memory that workers share now.
-    """
-    try:
-        compiled, _ = Compiler(canonical, max_entries=1, max_bytes=1 << 20).compile(_FIRST)
-        compiled.decoder.prepare()
-    except FactorspecError as error:  # records that need it are refused with the reason
-        _logger.warning("text is not prepared: %s", error)
 
 
 def die_with(parent: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -87,6 +89,8 @@ class Openings:
         self._keeper = keeper
         self._silence_s = silence_s
         self._serials = itertools.count(1)
+        #: held while a worker is chosen and counted as one that opens
+        self._choosing = threading.Lock()
         self.rebuilt = 0
 
     def open(self, opening: Opening, slot: int, until: float) -> Place:
@@ -96,11 +100,9 @@ class Openings:
             FactorspecError: what the document is refused with, or no worker opens it in time.
         """
         for _ in range(_MOST_TRIES):
-            link = self._choose(opening, until)
-            serial = self._next_serial()
-            place = Place(slot, serial, link)
+            place = self._placed(slot, opening, until)
             try:
-                place.facts = self._wait(link, self._begin(place, opening, (), ()), until)
+                place.facts = self._wait(place.link, self._begin(place, opening, (), ()), until)
             except WorkerLost:
                 continue
             except BaseException:
@@ -120,8 +122,7 @@ class Openings:
         for record in records:
             old = record.place
             try:
-                link = self._choose(record.opening, until)
-                place = Place(old.slot, self._next_serial(), link)
+                place = self._placed(old.slot, record.opening, until)
                 future = self._begin(place, record.opening, record.tokens, record.prompt)
                 begun.append((record, place, future))
             except (WorkerLost, EngineError) as error:
@@ -140,7 +141,7 @@ class Openings:
 
     def reopened(self, slot: int, record: RemoteRecord, until: float) -> Place:
         """Another place for what a record has written. Raises as ``open``."""
-        place = Place(slot, self._next_serial(), self._choose(record.opening, until))
+        place = self._placed(slot, record.opening, until)
         try:
             future = self._begin(place, record.opening, record.tokens, record.prompt)
             place.facts = {**self._wait(place.link, future, until), **_first(record.place.facts)}
@@ -153,7 +154,6 @@ class Openings:
         self, place: Place, opening: Opening, tokens: tuple[int, ...], prompt: tuple[int, ...]
     ) -> Future[Answer]:
         link = place.link
-        link.opening += 1
         try:
             future = link.call(
                 "open",
@@ -167,14 +167,16 @@ class Openings:
                 prompt=prompt,
             )
         except WorkerLost:
-            link.opening -= 1
+            with self._choosing:
+                link.opening -= 1
             self._keeper.look()
             raise
         future.add_done_callback(lambda done: self._opened(place, done))
         return future
 
     def _opened(self, place: Place, done: Future[Answer]) -> None:
-        place.link.opening -= 1
+        with self._choosing:
+            place.link.opening -= 1
         if done.exception() is not None:
             return
         if place.is_closed:  # nobody waits for it any more
@@ -198,15 +200,26 @@ class Openings:
             if monotonic() >= until:
                 raise EngineError("the record was not opened in time: compiling it takes too long")
 
-    def _choose(self, opening: Opening, until: float) -> Link:
+    def _placed(self, slot: int, opening: Opening, until: float) -> Place:
+        """A place at a worker that has the spec, or else at the one with the least to do."""
         links = self._keeper.ready_links(until)
-        least = min(links, key=lambda link: link.load)
-        most = _PREFERRED_TIMES * least.load + _PREFERRED_PLUS
-        known = [link for link in links if link.knows(opening.spec) and link.load <= most]
-        return min(known, key=lambda link: link.load) if known else least
+        with self._choosing:
+            serial = self._next_serial()
+            link = _chosen(links, opening.spec)
+            link.opening += 1
+            link.latest = serial
+        return Place(slot, serial, link)
 
     def _next_serial(self) -> int:
         return next(self._serials) & 0x7FFFFFFF
+
+
+def _chosen(links: Sequence[Link], spec: bytes) -> Link:
+    """Those with as much to do take turns."""
+    least = min(link.load for link in links)
+    most = _PREFERRED_TIMES * least + _PREFERRED_PLUS
+    known = [link for link in links if link.knows(spec) and link.load <= most]
+    return min(known or links, key=lambda link: (link.load, link.latest))
 
 
 def spec_key(document: bytes) -> bytes:

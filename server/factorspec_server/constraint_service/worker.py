@@ -95,11 +95,13 @@ class Worker:
         self._step, self._control = setup.step, setup.control
         self._vocabulary = setup.canonical.vocabulary
         budgets = setup.budgets
+        #: sweeps would stop all steps, and copy the tables
+        self._housekeeping = Housekeeping(sweeps=False)
         self._compiler = Compiler(
             setup.canonical,
             max_entries=budgets.cached_specs,
             max_bytes=budgets.cached_bytes,
-            housekeeping=Housekeeping(sweeps=False),  # a sweep would stop all steps, and copy the tables
+            housekeeping=self._housekeeping,
         )
         self._records: dict[int, KeptRecord] = {}
         self._drafting = DraftingSpec(name="certain")
@@ -150,6 +152,7 @@ class Worker:
                     self._woken.recv(4096, socket.MSG_DONTWAIT)
                 while self._told:
                     self._answer(self._told.popleft())
+            self._housekeeping.look_around(is_at_rest=not self._records)
 
     def _take(self, packet: bytes) -> None:
         kind = packet[0]
