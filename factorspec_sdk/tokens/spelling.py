@@ -47,13 +47,15 @@ BYTE_LEVEL = ByteLevel()
 MAX_ID = (1 << 24) - 1
 
 
+def id_problems(highest: int) -> list[Problem]:
+    """What is wrong with the highest id."""
+    return [Problem("model.vocab", f"an id above {MAX_ID}", repr(highest))] if highest > MAX_ID else []
+
+
 def read_table(vocab: Mapping[str, int], definition: Definition) -> tuple[list[bytes], list[Problem]]:
-    """The bytes of each id, and what is wrong with them."""
+    """The bytes of each id, of which none is too high, and what is wrong with them."""
     added = {token.id: token.content for token in definition.added}
-    highest = max([*vocab.values(), *added], default=-1)
-    if highest > MAX_ID:
-        return [], [Problem("model.vocab", f"an id above {MAX_ID}", repr(highest))]
-    table = [b""] * (1 + highest)
+    table = [b""] * (1 + max([*vocab.values(), *added], default=-1))
     bytes_of = definition.spelling.bytes_of
     problems: list[Problem] = []
     for token, token_id in vocab.items():

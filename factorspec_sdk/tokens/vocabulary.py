@@ -32,7 +32,7 @@ from factorspec_sdk.tokens.escaping import Escaper
 from factorspec_sdk.tokens.marks import MARK, Marks, tokenizer_inside
 from factorspec_sdk.tokens.prepared import Prepared, PreparedFiles, outline_of
 from factorspec_sdk.tokens.ranks import Encoding, Ranks, twin_of
-from factorspec_sdk.tokens.spelling import MAX_ID, read_table
+from factorspec_sdk.tokens.spelling import MAX_ID, id_problems, read_table
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -75,11 +75,12 @@ class Vocabulary:
         """``source``: the bytes that the tokenizer was read from; the rest as for ``from_tokenizer``."""
         self.name = name
         files = None if cache is None else PreparedFiles(Path(cache))
-        self._entry = None if files is None else files.entry(source or tokenizer.to_str().encode())
+        self._entry = None if files is None else files.entry(source or self._text_of(tokenizer).encode())
         prepared = None if self._entry is None else self._entry.read()
         self.is_checked = prepared is not None
         if prepared is None:
-            prepared = self._prepare(tokenizer.to_str(), tokenizer.get_vocab_size(with_added_tokens=False))
+            num_names = tokenizer.get_vocab_size(with_added_tokens=False)
+            prepared = self._prepare(self._text_of(tokenizer), num_names)
         if tokenizer.truncation is not None or tokenizer.padding is not None:
             tokenizer = type(tokenizer).from_str(tokenizer.to_str())
             tokenizer.no_truncation()
@@ -288,6 +289,11 @@ class Vocabulary:
     def escape(self, json_text: str) -> str:
         """A JSON text of the same value that the tokenizer takes literally. See ``Escaper``."""
         return self._escaper.escape(json_text)
+
+    def _text_of(self, tokenizer: Tokenizer) -> str:
+        """The definition. The library looks at each id up to the highest, so that one is looked at before."""
+        self._refuse(id_problems(max(tokenizer.get_vocab().values(), default=-1)))
+        return tokenizer.to_str()
 
     def _prepare(self, text: str, num_names: int) -> Prepared:
         """What the definition comes to, worked out anew; the model knows ``num_names`` tokens."""
