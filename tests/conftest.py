@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from factorspec_sdk import is_compiled
 
@@ -17,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("FACTORSPEC_SHARED"),
         help="folder with shared data sets (default: $FACTORSPEC_SHARED, or `shared` beside the checkout)",
     )
+
+
+def pytest_configure() -> None:
+    """Let no example fail for the time that it took: tests run beside others."""
+    settings.register_profile("untimed", settings(), deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_sessionstart() -> None:

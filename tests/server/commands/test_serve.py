@@ -63,12 +63,13 @@ def test_loopback(host: str, expected: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.model
+@pytest.mark.timeout(300)
 def test_serve_a_real_model_until_interrupted() -> None:
     import httpx
 
     with process("serve", "--port", "0") as server:
         assert server.stderr is not None
-        watchdog = threading.Timer(100, server.kill)
+        watchdog = threading.Timer(280, server.kill)
         watchdog.start()
         told = [server.stderr.readline()]
         while not told[-1].startswith("ready: "):
