@@ -49,7 +49,7 @@ def check_free(server: Server, give_up: Callable[[], object]) -> None:
     request = server.engine._running[0].request
     give_up()
     wait_until(request.cancelled.is_set)
-    server.model.gate.set()
+    server.model.go_on()
     wait_until(server.is_idle)
     assert server.model.forward_passes < 12
     with Client(server.url, timeout_s=20) as client:

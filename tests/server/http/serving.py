@@ -61,6 +61,20 @@ class SteppedModel(ScriptedModel):
         self.gate = threading.Event()
         self.gate.set()
         self.pause_after: int | None = None
+        self._pausing = threading.Lock()
+
+    def pause(self) -> None:
+        """Close the gate, if it is time."""
+        with self._pausing:
+            if self.forward_passes == self.pause_after:
+                self.pause_after = None
+                self.gate.clear()
+
+    def go_on(self) -> None:
+        """Open the gate for good, whether it has closed by itself already or not."""
+        with self._pausing:
+            self.pause_after = None
+            self.gate.set()
 
     def open(self) -> SteppedBatch:
         return SteppedBatch(self)
@@ -72,9 +86,7 @@ class SteppedBatch(ScriptedBatch):
     def extend(self, *arguments: Any) -> Any:
         model = self._model
         assert isinstance(model, SteppedModel)
-        if model.forward_passes == model.pause_after:
-            model.pause_after = None
-            model.gate.clear()
+        model.pause()
         assert model.gate.wait(DEADLINE_S)
         return super().extend(*arguments)
 
@@ -118,7 +130,7 @@ def serving(settings: ServerSettings | None = None, **engine: int) -> Iterator[S
     served = served_model(model, **engine)
     with running(create_app(served, settings)) as root:
         yield Server(root, model, served.engine)
-        model.gate.set()
+        model.go_on()
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def test_a_client_that_leaves_frees_the_places_of_all(own_server: Server) -> Non
         wait_until(lambda: not own_server.model.gate.is_set())
         running = [job.request for job in own_server.engine._running]
     wait_until(lambda: all(request.cancelled.is_set() for request in running))
-    own_server.model.gate.set()
+    own_server.model.go_on()
     wait_until(own_server.is_idle)
     assert len(running) == 4
     assert own_server.model.forward_passes < 10

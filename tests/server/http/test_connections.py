@@ -48,7 +48,7 @@ def test_a_dropped_connection_frees_its_place(own_server: Server, stream: bool) 
     running = own_server.engine._running[0].request
     connection.close()
     wait_until(running.cancelled.is_set)
-    own_server.model.gate.set()
+    own_server.model.go_on()
     wait_until(own_server.is_idle)
     assert own_server.model.forward_passes < 10
     assert post(own_server).status_code == 200
@@ -67,7 +67,7 @@ def test_a_stream_dropped_midway_frees_its_place(own_server: Server) -> None:
         wait_until(lambda: not own_server.model.gate.is_set())
         running = own_server.engine._running[0].request
     wait_until(running.cancelled.is_set)
-    own_server.model.gate.set()
+    own_server.model.go_on()
     wait_until(own_server.is_idle)
     assert own_server.model.forward_passes < 10
     counted = 'outcome="client_disconnected"} 1.0'  # a moment after the place is free
@@ -85,7 +85,7 @@ def test_a_client_that_leaves_while_waiting_is_never_run(own_server: Server) -> 
     waiting = own_server.engine._waiting[0].request
     connection.close()
     wait_until(waiting.cancelled.is_set)
-    own_server.model.gate.set()
+    own_server.model.go_on()
     first.join()
     wait_until(own_server.is_idle)
 
@@ -102,7 +102,7 @@ def test_a_crowd_is_told_to_come_back(own_server: Server) -> None:
         assert refused.status_code == 503
         assert refused.json()["error"]["code"] == "overloaded"
         assert refused.headers["retry-after"] == "1"
-    own_server.model.gate.set()
+    own_server.model.go_on()
     for thread in crowd:
         thread.join()
     assert post(own_server).status_code == 200
@@ -210,6 +210,6 @@ def test_closing_finishes_what_was_taken() -> None:
         thread = threading.Thread(target=lambda: answers.append(post(server)))
         thread.start()
         wait_until(lambda: server.engine.num_running == 1)
-        server.model.gate.set()
+        server.model.go_on()
     thread.join()
     assert [answer.status_code for answer in answers] == [200]
