@@ -1,4 +1,4 @@
-"""The real model, loaded once for all tests of the server."""
+"""The real model, for all tests of the server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def smollm2() -> TorchModel:
-    """SmolLM2 in float32 on the CPU, from the user's cache."""
-    from factorspec_server.engines import load_model
+    from tests.server.real_model import smollm2_model
 
-    return load_model("smollm2", device="cpu", dtype="float32", num_threads=1, progress=False)
+    return smollm2_model()

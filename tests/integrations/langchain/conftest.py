@@ -23,11 +23,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture(scope="session")
 def smollm2_url() -> Iterator[str]:
-    """A server with the default model; converted once, and kept for later runs."""
-    from factorspec_server.engines import load_model
+    """A server with the default model."""
     from factorspec_server.http.app import create_app
     from factorspec_server.http.served_model import ServedModel
+    from tests.server.real_model import smollm2_model
 
-    served = ServedModel.of(load_model("smollm2", progress=False), max_batch=4, aliases=("smollm2",))
+    served = ServedModel.of(smollm2_model(), max_batch=4, aliases=("smollm2",))
     with running(create_app(served)) as root:
         yield f"{root}/v1"
