@@ -10,9 +10,9 @@ import pytest
 
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Vocabulary
-from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER, branches_of, read_ahead, write_ahead
+from factorspec_server.constraint_service.ahead_words import branches_of, read_ahead, write_ahead
 from factorspec_server.constraint_service.kept_record import KeptRecord
-from factorspec_server.constraint_service.memory import Layout, Memory
+from factorspec_server.constraint_service.memory import IS_IN_ORDER, Layout, Memory
 from tests.benchmarks.sessions_growth import small_document
 from tests.constraint_service.pairs import NOTES, Document, Pairs, compiler_of, serving, wire_documents
 from tests.constraint_service.processes import worker_of

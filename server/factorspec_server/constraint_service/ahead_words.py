@@ -7,12 +7,11 @@
 
 Known once the question stands there: it is written last, and nothing is written again before the record is
 asked about. Values without an entry are asked about as ever. Processors that may see words in another order
-than they were written go without (``IS_IN_ORDER``).
+than they were written go without (``memory.py``).
 """
 
 from __future__ import annotations
 
-import platform
 from array import array
 
 from factorspec_sdk.decoding import Choice, DraftKind, Plan
@@ -20,7 +19,6 @@ from factorspec_sdk.tokens import Allowed
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.plan_words import MOST_LISTED, decode, encode
 
-IS_IN_ORDER = platform.machine() in ("x86_64", "AMD64")
 _HEAD = 3
 
 

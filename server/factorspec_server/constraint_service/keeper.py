@@ -25,6 +25,7 @@ from factorspec_server.constraint_service.link import Link
 from factorspec_server.constraint_service.memory import Memory, nameless_file
 from factorspec_server.constraint_service.messages import Unpacker
 from factorspec_server.constraint_service.options import ServiceOptions, VocabularySource
+from factorspec_server.engines.precedence import go_last
 
 _MODULE = "factorspec_server.constraint_service.nursery"
 #: nurseries that may die one after the other before one is ready
@@ -118,6 +119,7 @@ class Keeper:
     # the thread
 
     def _run(self) -> None:
+        go_last()
         try:
             self._start_nursery()
             while not self._closing:
@@ -182,7 +184,7 @@ class Keeper:
         path = os.pathsep.join(part or os.getcwd() for part in sys.path)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, *map(str, fds), str(os.getpid())],
+                [sys.executable, "-m", _MODULE, *map(str, (*fds, os.getpid(), int(self.nurseries > 0)))],
                 pass_fds=fds,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

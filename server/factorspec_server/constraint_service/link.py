@@ -10,17 +10,17 @@ import struct
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 from factorspec_server.constraint_service.failures import WorkerLost, failure_from
-from factorspec_server.constraint_service.memory import Memory
+from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 
-_PLANS, _ROWS = 0, 1
+#: bells
+PLANS, ROWS = 0, 1
 _SEND_BYTES = 1 << 20
 #: longest wait for room in the socket of messages, in seconds
 _SEND_S = 10
@@ -28,6 +28,10 @@ _SEND_S = 10
 _MOST_SPECS = 512
 #: longest wait for a killed process to be gone, in seconds
 _GONE_S = 2.0
+#: before it sleeps the step thread looks at the bells for so many seconds: it would need longer to wake up
+_LOOKING_S = 0.00005
+#: longest sleep between two looks, in seconds
+_ASLEEP_S = 0.005
 
 Answer = tuple[Any, bytes]
 
@@ -69,8 +73,9 @@ class Link:
         self.ends = (step, control)
         self.step_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self.control_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_S, 0))
-        memory.ring(number, _PLANS, 0)
-        memory.ring(number, _ROWS, 0)
+        memory.ring(number, PLANS, 0)
+        memory.ring(number, ROWS, 0)
+        memory.sleep(number, sleeps=False)
         self._unpacker = Unpacker()
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -182,20 +187,24 @@ class Link:
         except OSError:
             self.kill()
 
-    def has_plans(self, step: int) -> bool:
-        """True if the plans of a step are out. Looks at bells, does not wait."""
-        return self._has(_PLANS, step)
-
-    def has_rows(self, step: int) -> bool:
-        """True if the rows of a step are out. Looks at bells, does not wait."""
-        return self._has(_ROWS, step)
-
-    def _has(self, which: int, step: int) -> bool:
-        if self._seen[which] >= step:
+    def has(self, which: int, step: int) -> bool:
+        """True if the plans or rows of a step are out. If not, it is seen whether the worker is dead."""
+        if self._seen[which] >= step or self.shows(which, step):
             return True
         self._hear()
         rung = self._seen[which] = self._memory.rung(self.number, which)
         return rung >= step
+
+    def shows(self, which: int, step: int) -> bool:
+        """True if that can be seen without a system call, which would give the interpreter's lock away."""
+        if not IS_IN_ORDER:
+            return False
+        rung = self._seen[which] = self._memory.rung(self.number, which)
+        return rung >= step
+
+    def sleep(self, *, sleeps: bool) -> None:
+        """The step thread sleeps until a bell rings, or no longer."""
+        self._memory.sleep(self.number, sleeps=sleeps)
 
     def _hear(self) -> None:
         """Take the bells that have rung."""
@@ -210,20 +219,34 @@ class Link:
             self.alive = False
 
 
-def wait_for(links: dict[Link, int], is_out: Callable[[Link, int], bool], until: float) -> None:
-    """Wait until each worker has answered its step, or is dead, or until a moment of ``monotonic``."""
-    missing = {link: step for link, step in links.items() if not is_out(link, step) and link.alive}
-    if not missing:
-        return
+def wait_for(links: dict[Link, int], which: int, until: float) -> None:
+    """Wait until the plans or rows of each worker's step are out, or it is dead, or until a moment of
+    ``monotonic``.
+    """
+    missing = {link: step for link, step in links.items() if not link.has(which, step) and link.alive}
+    looked = perf_counter() + _LOOKING_S
+    while missing and IS_IN_ORDER and perf_counter() < looked:
+        missing = {link: step for link, step in missing.items() if not link.shows(which, step)}
+    if missing:
+        _sleep(missing, which, until)
+
+
+def _sleep(missing: dict[Link, int], which: int, until: float) -> None:
     waiting = select.poll()
-    by_fd: dict[int, Link] = {}
-    for link in missing:
-        fd = link.step_socket.fileno()
-        by_fd[fd] = link
+    by_fd = {link.step_socket.fileno(): link for link in missing}
+    for fd, link in by_fd.items():
         waiting.register(fd, select.POLLIN)
-    while missing and (left := until - monotonic()) > 0:
-        for fd, _ in waiting.poll(max(1, int(left * 1000))):
-            link = by_fd[fd]
-            if is_out(link, links[link]) or not link.alive:
-                missing.pop(link, None)
-                waiting.unregister(fd)
+        link.sleep(sleeps=True)
+    try:
+        while missing:
+            for link in [link for link, step in missing.items() if link.has(which, step) or not link.alive]:
+                del missing[link]
+                waiting.unregister(link.step_socket)
+                link.sleep(sleeps=False)
+            left = until - monotonic()
+            if not missing or left <= 0:
+                return
+            waiting.poll(1000 * min(left, _ASLEEP_S))
+    finally:
+        for link in missing:
+            link.sleep(sleeps=False)

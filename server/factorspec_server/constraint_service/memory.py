@@ -2,22 +2,26 @@
 
 ::
 
-    bells   one line of 64 bytes for each worker: [step whose plans are out, step whose rows are out, …]
+    bells   one line of 64 bytes for each worker: [step whose plans are out, step whose rows are out,
+            1 while the engine sleeps until one of them rings, …]
     plans   one block for each record (``plan_words.py``), its first word the question that it answers
     ahead   another one for each (``ahead_words.py``): the plans behind each value of the last choice
     rows    for each record ``rows`` mask rows of ``row_words`` words (``tokens/masks.py``)
 
 All words are int32 in the machine's order. Each has one writer: the worker that serves the record, or whose
-bells they are. A block is read only once the bell of its step has rung, which comes through a socket, so what
-was written before is seen. A record's block goes to another worker only when the first one is dead or has
-said that it is done with it.
+bells they are; the engine writes whether it sleeps. A block is read only once the bell of its step has rung.
+Processors that let words be seen in the order in which they were written (``IS_IN_ORDER``) find that in the
+bells' line; the others hear it through a socket. A record's block goes to another worker only when the first
+one is dead or has said that it is done with it.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import platform
 import sys
+import threading
 from dataclasses import dataclass
 from typing import Self
 
@@ -26,7 +30,10 @@ from numpy.typing import NDArray
 
 from factorspec_sdk.errors import EngineError, Problem
 
+#: what one process writes others see in that order
+IS_IN_ORDER = platform.machine() in ("x86_64", "AMD64")
 _LINE_WORDS = 16
+_SLEEPS = 2
 _WORD_BYTES = 4
 #: words of a plan block beside those that grow with the plan's tokens
 _PLAN_WORDS = 2048
@@ -77,6 +84,7 @@ class Memory:
         shape = (layout.records, layout.rows, layout.row_words)
         flat = np.frombuffer(self._map, dtype=np.int32, offset=rows_at * _WORD_BYTES)
         self.rows: NDArray[np.int32] = flat.reshape(shape)
+        self._order = threading.Lock()
 
     @classmethod
     def create(cls, layout: Layout) -> tuple[Self, int]:
@@ -104,6 +112,21 @@ class Memory:
     def rung(self, worker: int, which: int) -> int:
         """The last step whose plans (0) or rows (1) are out."""
         return self.words[worker * _LINE_WORDS + which]
+
+    def sleep(self, worker: int, *, sleeps: bool) -> None:
+        """Note that the engine sleeps until a bell of this worker's rings, or no longer."""
+        self.words[worker * _LINE_WORDS + _SLEEPS] = sleeps
+        self._settle()
+
+    def must_wake(self, worker: int) -> bool:
+        """True if the engine may sleep: behind ``ring``, whoever sees no sleep is seen to have rung."""
+        self._settle()
+        return not IS_IN_ORDER or self.words[worker * _LINE_WORDS + _SLEEPS] != 0
+
+    def _settle(self) -> None:
+        """What was written is seen by others before anything else is read: taking a lock does that."""
+        with self._order:
+            pass
 
     def close(self) -> None:
         """Give the memory back, as far as nobody holds a view of it."""

@@ -4,9 +4,10 @@ It is started anew (no fork of the engine, which may hold a device) and stays si
 is sound. The engine asks for a worker by a message of its number, and with it come the two sockets over which
 the worker talks with the engine; the nursery keeps neither.
 
-    python -m factorspec_server.constraint_service.nursery CONTROL SETUP MEMORY PARENT
+    python -m factorspec_server.constraint_service.nursery CONTROL SETUP MEMORY PARENT WAITED
 
 ``CONTROL``, ``SETUP``, ``MEMORY``: files that are open. ``PARENT``: process with which all this ends.
+``WAITED``: 1 if records wait for its workers, those of a dead nursery: nothing is made beforehand then.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ NUMBER_BYTES = 4
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the engine closes its socket, or dies."""
-    control_fd, setup_fd, memory_fd, parent = map(int, arguments)
+    control_fd, setup_fd, memory_fd, parent, is_waited_for = map(int, arguments)
     die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for the engine
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are nobody's to wait for
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str]) -> None:
         control.sendall(packed({"error": failure_json(failure_of(error))}))
         control.recv(1)
         return
-    warm_up(canonical)
+    if not is_waited_for:
+        warm_up(canonical)
     Housekeeping()
     control.sendall(packed({"ready": os.getpid()}))
     budgets = Budgets(**setup["budgets"])

@@ -14,10 +14,10 @@ from factorspec_sdk.decoding import Choice, Plan
 from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
-from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER, plan_ahead, words_ahead
+from factorspec_server.constraint_service.ahead_words import plan_ahead, words_ahead
 from factorspec_server.constraint_service.failures import failure_from
-from factorspec_server.constraint_service.link import Link, wait_for
-from factorspec_server.constraint_service.memory import Memory
+from factorspec_server.constraint_service.link import PLANS, ROWS, Link, wait_for
+from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
 from factorspec_server.constraint_service.options import ServiceOptions
 from factorspec_server.constraint_service.plan_words import ASK, CERTAIN, HEAD, decode
 from factorspec_server.constraint_service.record import RemoteRecord
@@ -143,7 +143,7 @@ class Questions:
             if place.asked == version and steps.get(place.link, -1) < place.step:
                 steps[place.link] = place.step
         began = monotonic()
-        wait_for(steps, Link.has_plans, until)
+        wait_for(steps, PLANS, until)
         self._waits.add(monotonic() - began)
         return [record for record in open_ones if not self._read(record)]
 
@@ -211,11 +211,11 @@ class Questions:
         if place.question != question or place.serial != serial:
             return None
         link = place.link
-        if not link.has_rows(place.step):
+        if not link.has(ROWS, place.step):
             began = monotonic()
-            wait_for({link: place.step}, Link.has_rows, began + self._options.deadline_s / 2)
+            wait_for({link: place.step}, ROWS, began + self._options.deadline_s / 2)
             self._waits.add(monotonic() - began)
-            if not link.has_rows(place.step):
+            if not link.has(ROWS, place.step):
                 link.kill()
                 return None
         found: Row = self._memory.rows[place.slot, row]

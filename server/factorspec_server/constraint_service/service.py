@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 
 from factorspec_sdk.decoding import OnBudget, Plan
 from factorspec_sdk.errors import EngineError, FactorspecError, JsonValue, Overloaded, Problem
-from factorspec_server.constraint_service.ahead_words import IS_IN_ORDER
 from factorspec_server.constraint_service.failures import WorkerLost
 from factorspec_server.constraint_service.keeper import Keeper
 from factorspec_server.constraint_service.link import Link
-from factorspec_server.constraint_service.memory import Layout, Memory
+from factorspec_server.constraint_service.memory import IS_IN_ORDER, Layout, Memory
 from factorspec_server.constraint_service.openings import Openings, WrittenDocument
 from factorspec_server.constraint_service.options import ServiceOptions, VocabularySource
 from factorspec_server.constraint_service.plan_words import cut_plan

@@ -52,13 +52,14 @@ from factorspec_server.constraint_service.step_words import (
 from factorspec_server.drafting import DraftingSpec
 from factorspec_server.drafting.looking import AT_ONCE_S, MOST_VALUES
 from factorspec_server.engines.errors import failure_of
+from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
 from factorspec_server.settings import Budgets
 
 _logger = logging.getLogger(__name__)
 #: the compiler lets the main thread go on after so many seconds
-_GIVE_WAY_S = 0.0001
+_GIVE_WAY_S = 0.00002
 _RECEIVED_BYTES = 1 << 16
 _MOST_KEPT_PLANS = 2048
 #: guesses of a step may take so many seconds together; the other records are planned without
@@ -118,9 +119,15 @@ class Worker:
         """Serve until the engine is gone; does not return."""
         sys.setswitchinterval(_GIVE_WAY_S)
         for task in (self._read, self._openings.open_known, self._openings.compile):
-            threading.Thread(target=self._guarded, args=(task,), daemon=True).start()
+            threading.Thread(target=self._work, args=(task,), daemon=True).start()
+        go_first()
         self._send({"hello": os.getpid()})
         self._guarded(self._serve)
+
+    def _work(self, task: Callable[[], None]) -> None:
+        """A thread beside the main one."""
+        go_last()
+        self._guarded(task)
 
     def _guarded(self, task: Callable[[], None]) -> None:
         """What ends a thread ends the worker: it is replaced."""
@@ -220,6 +227,8 @@ class Worker:
 
     def _ring(self, which: int, step: int) -> None:
         self._memory.ring(self._number, which, step)
+        if not self._memory.must_wake(self._number):
+            return
         with suppress(BlockingIOError):  # bells enough lie there to wake whoever waits
             self._step.send(b"b", socket.MSG_DONTWAIT)
 

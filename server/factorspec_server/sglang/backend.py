@@ -17,6 +17,7 @@ from functools import cache, partial
 from typing import Any
 
 from factorspec_sdk.errors import EngineError, FactorspecError
+from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
@@ -34,13 +35,14 @@ from factorspec_server.sglang.step_metrics import ServiceMetrics, StepMetrics
 
 _logger = logging.getLogger(__name__)
 #: other threads let the scheduler's main one go on after so many seconds
-_GIVE_WAY_S = 0.0005
+_GIVE_WAY_S = 0.0001
 
 
 def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None) -> Any:
     """What SGLang calls where the backend is named; wrapped for models that think before they answer."""
     # while the main thread waits for those that open records and send reports, the device waits for it
     sys.setswitchinterval(min(sys.getswitchinterval(), _GIVE_WAY_S))
+    go_first()
     Housekeeping()  # the model is loaded: the collector need not walk it in the middle of steps
     relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
     metrics = _metrics() if compat.setting(server_args, "enable_metrics") and compat.is_first_rank() else None
@@ -90,7 +92,9 @@ class _BoundedCache(compat.BaseGrammarBackend):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._compiling = ThreadPoolExecutor(_num_openers(), thread_name_prefix="factorspec-compile")
+        self._compiling = ThreadPoolExecutor(
+            _num_openers(), thread_name_prefix="factorspec-compile", initializer=go_last
+        )
 
     def get_cached_or_future_value(
         self, key: tuple[str, Any], require_reasoning: bool

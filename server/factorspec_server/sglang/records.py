@@ -21,6 +21,7 @@ from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server import drafting
 from factorspec_server.engines.answer_session import AnswerSession
+from factorspec_server.engines.precedence import go_last
 from factorspec_server.http.opening import SessionOpener, SessionOptions
 from factorspec_server.http.report import written_counts
 from factorspec_server.sglang.envelope import Envelope, RequestOptions
@@ -150,6 +151,7 @@ def _closing() -> SimpleQueue[Held]:
 
 
 def _close(waiting: SimpleQueue[Held]) -> None:
+    go_last()
     while True:
         try:
             waiting.get().close()

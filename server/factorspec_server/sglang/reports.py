@@ -28,6 +28,7 @@ from hashlib import sha256
 from queue import Full, Queue
 
 from factorspec_sdk.errors import FactorspecError, JsonValue
+from factorspec_server.engines.precedence import go_last
 from factorspec_server.http.error_body import error_body, status_of
 from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.records import Opened, counts_of, is_cut
@@ -132,6 +133,7 @@ class ReportSender:
             _logger.error("a report is lost: %d wait to be sent", _MAX_QUEUED)
 
     def _run(self) -> None:
+        go_last()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
             sending.settimeout(DEADLINE_S)
             while True:
