@@ -35,7 +35,7 @@ from factorspec_sdk.tokens import Canonical
 MAX_TAILS = 64
 _MAX_LISTED = 65_536
 _MAX_REGION = 64
-_NODE_BYTES = 400
+_NODE_BYTES = 260
 
 Pair = tuple[int, int]
 Triple = tuple[int, int, int]

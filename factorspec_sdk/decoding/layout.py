@@ -24,7 +24,7 @@ _ANY = None
 # Domains with more values than this have rows that end at the first cut behind the value.
 _LARGE = 64
 # Measured, in bytes: a node with what is remembered of it, a slot, a listed value, a site.
-_NODE_BYTES = 400
+_NODE_BYTES = 300
 _SLOT_BYTES = 300
 _VALUE_BYTES = 400
 _SITE_BYTES = 1000

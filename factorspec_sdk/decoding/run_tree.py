@@ -34,8 +34,9 @@ from factorspec_sdk.decoding.runs import Exit, Run, run_from, run_in_text
 from factorspec_sdk.tokens import Held
 
 KeyT = TypeVar("KeyT")
-# What a child takes beside the run that begins as it does: an entry, and tokens of its own.
+# Measured: a child that begins as a known run does but has tokens of its own, and a mere entry among children.
 _LINK_BYTES = 256
+_ENTRY_BYTES = 64
 _BYTES_OF_TOKEN = 48
 # Values of a table whose runs are remembered together, and tokens that follow a number with its digits' runs.
 _MAX_LINKED = 64
@@ -161,7 +162,7 @@ class RunTree:
 
     def _keep_all(self, runs: list[Keyed]) -> None:
         """Remember some runs with their children, if there is room."""
-        size = sum(run.num_bytes + _LINK_BYTES * len(run.children) for _, run in runs)
+        size = sum(run.num_bytes + _ENTRY_BYTES * len(run.children) for _, run in runs)
         with self._lock:
             if self.num_bytes + size > self._max_bytes:
                 self._forget()
@@ -219,7 +220,7 @@ class RunTree:
 
     def _link(self, run: Run, tokens: Collection[int], behind: Run) -> None:
         """Remember a run behind some more tokens, if there is room."""
-        size = _LINK_BYTES * len(tokens)
+        size = _ENTRY_BYTES * len(tokens)
         with self._lock:
             if self.num_bytes + size <= self._max_bytes:
                 self.num_bytes += size

@@ -68,7 +68,7 @@ class Exit(NamedTuple):
     ids: frozenset[int]
 
 
-_BYTES = 1024
+_BYTES = 640
 _BYTES_OF_TOKEN = 48
 _BYTES_OF_ID = 64
 

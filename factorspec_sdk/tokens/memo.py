@@ -27,7 +27,7 @@ all is forgotten: that costs making answers again, and needs no order of use. Wh
     FactorGraph: residuals                  100,000, or twice those of compiling
 
     for the server
-    SpecCache                               256 specs     512 MiB (``Budgets``)
+    SpecCache                               256 specs     512 MiB (``Budgets``), shared by constraint workers
     hashes of documents' texts              4 a spec
 """
 

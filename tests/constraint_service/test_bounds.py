@@ -20,6 +20,8 @@ from factorspec_sdk.errors import (
 )
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, ServiceOptions, VocabularySource, Wanted
+from factorspec_server.constraint_service.keeper import _setup_file
+from factorspec_server.constraint_service.memory import Layout, Memory
 from factorspec_server.settings import Budgets
 from tests.benchmarks.sessions_growth import small_document
 from tests.constraint_service.pairs import (
@@ -173,6 +175,20 @@ def test_a_document_beyond_the_budget_is_refused(vocabulary: Vocabulary) -> None
         pytest.raises(RequestTooLarge, match="at most 200 bytes"),
     ):
         service.open(NOTES)
+
+
+def test_workers_share_the_room_for_compiled_specs() -> None:
+    options = ServiceOptions(workers=4, budgets=Budgets(cached_bytes=1000, cached_specs=7))
+    assert options.worker_budgets == Budgets(cached_bytes=250, cached_specs=7)
+    memory, fd = Memory.create(Layout(workers=4, records=1, rows=1, row_words=1, most_tokens=1))
+    setup = _setup_file(VocabularySource(definition="{}", logit_width=32), options, memory)
+    try:
+        told = json.loads(os.pread(setup, 1 << 16, 0))
+    finally:
+        memory.close()
+        for file in (fd, setup):
+            os.close(file)
+    assert told["budgets"]["cached_bytes"] == 250
 
 
 def test_threads_open_and_finish_records(service: ConstraintService, vocabulary: Vocabulary) -> None:

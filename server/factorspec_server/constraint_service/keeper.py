@@ -265,7 +265,7 @@ def _setup_file(source: VocabularySource, options: ServiceOptions, memory: Memor
     setup: dict[str, Any] = {
         "layout": asdict(memory.layout),
         "vocabulary": asdict(source),
-        "budgets": asdict(options.budgets),
+        "budgets": asdict(options.worker_budgets),
     }
     fd = nameless_file("factorspec-setup")
     data = memoryview(json.dumps(setup).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,7 +31,8 @@ class ServiceOptions:
             a sign of life. A nursery that has forked no worker in all of it is replaced.
         open_deadline_s: longest wait for a record to be opened, in seconds: compiling is in it, and at the
             start the tables of the vocabulary.
-        budgets: bounds on documents, on what is compiled and on what is kept of it, of each worker.
+        budgets: bounds on documents, on what is compiled and on what is kept of it; compiled specs have their
+            room together (``worker_budgets``).
     """
 
     workers: int
@@ -51,6 +52,11 @@ class ServiceOptions:
             value = getattr(self, name)
             if not value > 0:
                 raise ValueError(f"{name} must be above 0 seconds, got {value!r}")
+
+    @property
+    def worker_budgets(self) -> Budgets:
+        """Those of one worker: its share of the bytes for compiled specs, and all else as it stands."""
+        return replace(self.budgets, cached_bytes=self.budgets.cached_bytes // self.workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Compiled specs, kept by hash: bounded by count and by approximate size, each compiled once.
 
-Values grow while they are used, so they are measured anew each time that they are asked for.
+Values grow while they are used: each is measured anew when it is asked for, which is before that use, and all
+are once an eighth as many were asked for as are there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
+
+#: all values are measured anew after so many uses: the part of their number
+_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class SpecCache(Generic[Value]):
         self._entries: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._making: dict[Hashable, Future[Value]] = {}
         self._lock = threading.Lock()
+        self._uses = 0
         self.num_bytes = 0
 
     def __len__(self) -> int:
@@ -91,6 +96,17 @@ class SpecCache(Generic[Value]):
         num_bytes = self._size_of(value)
         self._entries[key] = (value, num_bytes)
         self.num_bytes += num_bytes
+        self._uses += 1
+        if self._uses * _SHARE >= len(self._entries):
+            self._measure()
         while len(self._entries) > self._max_entries or (self.num_bytes > self._max_bytes and self._entries):
             _, (_, dropped) = self._entries.popitem(last=False)
             self.num_bytes -= dropped
+
+    def _measure(self) -> None:
+        """Measure all values anew; that takes microseconds each."""
+        self._uses = self.num_bytes = 0
+        for key, (value, _) in self._entries.items():
+            num_bytes = self._size_of(value)
+            self._entries[key] = (value, num_bytes)
+            self.num_bytes += num_bytes

@@ -1,28 +1,21 @@
-"""Compiling for the server: what is shared between requests, and what the cache believes a spec to take."""
+"""Compiling for the server: what is shared between requests."""
 
 from __future__ import annotations
 
-import gc
 import json
 import random
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-import factorspec_sdk as fs
 from factorspec_sdk.decoding import Decoder
-from factorspec_sdk.errors import DocumentError, JsonValue
+from factorspec_sdk.errors import DocumentError
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.http import compiled_spec
-from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
+from factorspec_server.http.compiled_spec import Compiler
 from tests.fixtures.test_many_specs import different
-from tests.graph.documents import integer, record
-from tests.records.trip import TODAY, Trip
-
-TEXT: JsonValue = {"type": "string"}
 
 
 @pytest.fixture(scope="module")
@@ -30,46 +23,11 @@ def canonical() -> Canonical:
     return Canonical(vocabulary_like("smollm2"))
 
 
-def documents() -> dict[str, dict[str, Any]]:
-    listed: JsonValue = {"enum": [f"a value with the number {i}" for i in range(800)]}
-    item = {key: value for key, value in record({"k": integer(0, 9), "s": TEXT}, []).items() if key[0] != "x"}
-    rows: JsonValue = {"type": "array", "items": item, "maxItems": 50}
-    return {
-        "trip": fs.document(fs.bind(Trip, TODAY)),
-        "order": different(1),
-        "fields": record({f"f{i}": TEXT if i % 2 else integer(0, 99) for i in range(60)}, []),
-        "rows": record({"rows": rows}, []),
-        "listed": record({"pick": listed}, []),
-    }
-
-
 def write(decoder: Decoder, seed: int) -> None:
     session, source = decoder.session(20_000), random.Random(seed)
     while session.state == "open":
         ids = session.allowed().ids()
         session.commit([int(ids[source.randrange(len(ids))])])
-
-
-@pytest.mark.parametrize("name", documents())
-def test_a_spec_takes_about_the_memory_that_it_says(canonical: Canonical, name: str) -> None:
-    document = documents()[name]
-
-    def used() -> CompiledSpec:
-        made, _ = Compiler(canonical, max_entries=1, max_bytes=1 << 30).compile(document)
-        for seed in range(3):
-            write(made.decoder, seed)
-        return made
-
-    used()  # what the vocabulary keeps is there
-    gc.collect()
-    tracemalloc.start()
-    try:
-        made = used()
-        gc.collect()
-        taken = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert 0.7 < made.num_bytes / taken < 3, (made.num_bytes, taken)
 
 
 def test_a_document_is_read_once_whatever_the_number_of_requests(

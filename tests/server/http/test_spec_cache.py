@@ -48,6 +48,21 @@ def test_values_that_grew_are_measured_anew_when_they_are_used() -> None:
     assert (len(cache), cache.num_bytes) == (0, 0)
 
 
+def test_values_that_grew_are_measured_anew_although_nobody_asks_for_them() -> None:
+    cache: SpecCache[list[int]] = SpecCache(max_entries=100, max_bytes=1000, size_of=len)
+    values = [[0] for _ in range(64)]
+    for at, value in enumerate(values):
+        cache.get(at, lambda value=value: value)  # type: ignore[misc]
+        value += [0] * 9  # by its only use
+    assert cache.num_bytes >= 10 * 64 * 7 // 8
+    for at in range(9):
+        cache.get(at, list)
+    assert cache.num_bytes == 10 * 64
+    for at in range(100, 150):
+        cache.get(at, lambda: [0] * 10)
+    assert len(cache) == 100 and cache.num_bytes == 1000
+
+
 def test_two_that_miss_together_make_once() -> None:
     cache: SpecCache[int] = SpecCache(max_entries=2, max_bytes=100, size_of=lambda _: 1)
     begun, go_on = threading.Event(), threading.Event()
