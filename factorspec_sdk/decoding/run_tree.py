@@ -34,7 +34,7 @@ from factorspec_sdk.decoding.runs import Exit, Run, run_from, run_in_text
 from factorspec_sdk.tokens import Held
 
 KeyT = TypeVar("KeyT")
-# Measured: a child that begins as a known run does but has tokens of its own, and a mere entry among children.
+# Measured: a child that begins as a known run does but has tokens of its own, and an entry among children.
 _LINK_BYTES = 256
 _ENTRY_BYTES = 64
 _BYTES_OF_TOKEN = 48

@@ -27,7 +27,7 @@ class Budgets:
         compile_workers: specs compiled at the same time.
         compile_waiting: requests that may wait for that.
         cached_specs: compiled specs that are kept.
-        cached_bytes: and their approximate size together, in bytes; constraint workers have equal shares of it.
+        cached_bytes: and their approximate size together, in bytes; constraint workers share it equally.
         choices: most answers to one request (``n``).
         cached_tool_sets: sets of tools whose decoders are kept, beside the specs of the tools.
         cached_tool_bytes: and their approximate size together, in bytes.

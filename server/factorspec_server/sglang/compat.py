@@ -67,6 +67,8 @@ _MODULES = {
     "is_cpu": "sglang.srt.utils",
 }
 
+BATCH_HANDLED = "sglang.srt.managers.tokenizer_manager.TokenizerManager._handle_batch_request"
+"""Answers a request for more than one text."""
 ARGUMENTS_CHECKED = "sglang.srt.server_args.ServerArgs.check_server_args"
 """Runs in the main process, with all options known, before the schedulers start."""
 _HTTP_SERVER = "sglang.srt.entrypoints.http_server"

@@ -33,6 +33,9 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.server_args:GRAMMAR_BACKEND_CHOICES",
     "sglang.srt.server_args:ServerArgs.check_server_args(self)",
     "sglang.srt.entrypoints.http_server:app",
+    *_of("sglang.srt.managers.tokenizer_manager:TokenizerManager", "rid_to_state",
+         "_handle_batch_request(obj, request)"),
+    *_of("sglang.srt.managers.io_struct:GenerateReqInput", "rid", "parallel_sample_num"),
     # the grammar backend
     f"{_GRAMMARS}:register_grammar_backend(name, init_func)",
     f"{_GRAMMARS}:BaseGrammarBackend.get_cached_or_future_value(key, require_reasoning)",

@@ -27,10 +27,10 @@ from tests.fixtures.test_many_specs import different
 from tests.graph.documents import integer, record
 from tests.server.http.test_compiled_spec import write
 
-TEXT: JsonValue = {"type": "string"}
-LEAST, MOST = 0.7, 1.3
-
 Document = dict[str, Any]
+
+TEXT: Document = {"type": "string"}
+LEAST, MOST = 0.7, 1.3
 
 
 @pytest.fixture(scope="module")
