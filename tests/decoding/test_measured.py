@@ -14,7 +14,7 @@ from factorspec_sdk.decoding import Decoder, Session
 from factorspec_sdk.errors import TokenLimitTooSmall, Unsatisfiable
 from factorspec_sdk.graph.compile import CompiledSpec, compile_spec
 from factorspec_sdk.graph.program import Branch, End, Length, Value
-from factorspec_sdk.graph.reference import all_records
+from factorspec_sdk.graph.reference import Record, all_records
 from factorspec_sdk.testing import byte_vocabulary, vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import parse_document
@@ -117,6 +117,12 @@ def compiled_of(name: str) -> CompiledSpec:
     return compile_spec(parse_document(DOCUMENTS[name]))
 
 
+@cache
+def records_of(name: str) -> tuple[Record, ...]:
+    compiled = compiled_of(name)
+    return tuple(all_records(compiled.spec, compiled.program))
+
+
 def decoder_of(canonical: Canonical, name: str) -> Decoder:
     compiled = compiled_of(name)
     return Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
@@ -161,7 +167,7 @@ def decisions(compiled: CompiledSpec) -> Iterator[tuple[tuple[int, int], ...]]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_feasible_lengths_are_those_of_valid_records(name: str) -> None:
     compiled = compiled_of(name)
-    valid = {found.decisions for found in all_records(compiled.spec, compiled.program)}
+    valid = {found.decisions for found in records_of(name)}
     assert valid
     assert set(decisions(compiled)) == valid
 
@@ -211,8 +217,7 @@ def test_every_valid_record_can_be_written_in_the_tokenizers_own_way(
     canonical: Canonical, name: str, letters: str
 ) -> None:
     """Every feasible length is reachable; emoji and escapes count as one character."""
-    compiled, decoder = compiled_of(name), decoder_of(canonical, name)
-    records = all_records(compiled.spec, compiled.program)
+    decoder, records = decoder_of(canonical, name), records_of(name)
     for template in random.Random(name).sample(records, min(25, len(records))):
         written = filled(letters, template.text)
         ids = canonical.vocabulary.encode(written)
@@ -263,9 +268,8 @@ def test_every_token_limit_is_kept(canonical: Canonical, name: str) -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_shortest_record_byte_by_byte(name: str) -> None:
     """With a token for each byte the shortest record is known."""
-    canonical = Canonical(byte_vocabulary())
-    compiled, decoder = compiled_of(name), decoder_of(canonical, name)
-    texts = [found.text for found in all_records(compiled.spec, compiled.program)]
+    decoder = decoder_of(Canonical(byte_vocabulary()), name)
+    texts = [found.text for found in records_of(name)]
     shortest = min(len(found.encode()) for found in texts)
     assert decoder.shortest() == shortest
     assert decoder.session(shortest).num_tokens == 0
@@ -276,8 +280,8 @@ def test_masks_inside_the_text_equal_the_definition(canonical: Canonical, name: 
     """Token by token, over the whole vocabulary: text goes on below the longest feasible length, and a token
     that closes it does so at a feasible length and leads to a valid record.
     """
-    vocabulary, compiled = canonical.vocabulary, compiled_of(name)
-    records = [found.text.encode() for found in all_records(compiled.spec, compiled.program)]
+    vocabulary = canonical.vocabulary
+    records = [found.text.encode() for found in records_of(name)]
     key = b'"t": "'
     rng = random.Random(name)
     clean = {i: data for i in vocabulary.text_ids if (data := whole(vocabulary.token_bytes(i))) is not None}
