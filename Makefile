@@ -16,7 +16,8 @@ FETCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
+# One thread of torch each: more of them wait for one another where the others' tests run.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 # One stamp per wish: installs again only when the project file or a pin changes.
 WISH := $(shell printf '%s %s' '$(TORCH)' '$(MODEL)' | cat - pyproject.toml | cksum | tr ' ' '-')
 RUN_STAMP := $(VENV)/.factorspec-run-$(WISH)
