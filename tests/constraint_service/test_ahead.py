@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
+from itertools import chain, repeat
 from random import Random
 
 import pytest
@@ -13,6 +15,7 @@ from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service.ahead_words import branches_of, read_ahead, write_ahead
 from factorspec_server.constraint_service.kept_record import KeptRecord
 from factorspec_server.constraint_service.memory import IS_IN_ORDER, Layout, Memory
+from factorspec_server.drafting.looking import every_value
 from tests.benchmarks.sessions_growth import small_document
 from tests.constraint_service.pairs import NOTES, Document, Pairs, compiler_of, serving, wire_documents
 from tests.constraint_service.processes import worker_of
@@ -42,7 +45,7 @@ def test_plans_behind_values(vocabulary: Vocabulary, name: str, spare: int | Non
     session, source, seen, question = record.session, Random(3), 0, 0
     while session.state == "open" and session.num_tokens < 200:
         plan = session.plan()
-        ahead = record.look_behind(float("inf"))
+        ahead = record.look_behind(lambda: False)
         assert ahead is not None
         values = plan.choices[0].allowed.ids().tolist() if plan.choices else []
         if ahead.choices and len(values) <= 16:
@@ -79,3 +82,16 @@ def test_a_value_that_was_looked_behind_needs_no_worker(vocabulary: Vocabulary) 
         os.kill(stopped, signal.SIGCONT)
         pair.compare_reports()
         assert service.stats().workers_replaced == 0
+
+
+def test_a_look_ends_when_somebody_waits(vocabulary: Vocabulary) -> None:
+    compiled = compiler_of(vocabulary).compile(small_document(0))[0]
+    record = KeptRecord((0, 1), compiled, compiled.decoder.session(), (), 1)
+    values = record.session.plan().choices[0].allowed.count
+    assert values > 2
+    for wanted in range(values + 1):
+        others = chain([False] * wanted, repeat(True))
+        plan = record.look_behind(partial(next, others))
+        assert plan is not None
+        assert len(branches_of(plan)) == wanted
+    assert plan == record.session.plan(guesses=every_value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Allowed
 from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import DraftingPolicy, DraftingSpec
-from factorspec_server.drafting.looking import every_value
+from factorspec_server.drafting.looking import values_until
 from factorspec_server.engines.errors import SessionRefused, SessionStalled, failure_of
 from factorspec_server.http.compiled_spec import CompiledSpec
 from factorspec_server.http.report import Written, written_counts
@@ -110,14 +110,16 @@ class KeptRecord:
             counted |= Written(self._compiled, json.loads(text) if text else None).judged()
         return counted
 
-    def look_behind(self, until_s: float) -> Plan | None:
+    def look_behind(self, is_over: Callable[[], bool]) -> Plan | None:
         """Work out what is certain behind each value of the last choice; the spec's runs keep it.
 
+        ``is_over``: asked between two values: somebody waits.
+
         Returns:
-            The plan with all these guesses; None where the session cannot tell.
+            The plan with the values that were looked behind as guesses; None where the session cannot tell.
         """
         with suppress(Exception):  # the session says so itself when it is asked
-            return self.session.plan(guesses=every_value, until_s=until_s)
+            return self.session.plan(guesses=values_until(is_over))
         return None
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:

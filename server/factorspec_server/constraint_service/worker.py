@@ -249,7 +249,8 @@ class Worker:
                 _logger.exception("looking ahead failed")
 
     def _look_behind(self, record: KeptRecord) -> None:
-        plan = record.look_behind(perf_counter() + AT_ONCE_S)
+        until_s = perf_counter() + AT_ONCE_S
+        plan = record.look_behind(lambda: self._is_wanted() or perf_counter() > until_s)
         if plan is not None and plan.choices and self._drafting.name == "certain":
             write_ahead(self._memory, record.slot, record.serial, record.question, branches_of(plan))
 

@@ -5,9 +5,9 @@ The plans are of no use themselves; the spec's runs, which its sessions share, k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from factorspec_server.drafting.seam import Guess, Position
+from factorspec_server.drafting.seam import Guess, GuessPolicy, Position
 
 MOST_VALUES = 16
 """A choice among more values is not looked behind."""
@@ -21,3 +21,18 @@ def every_value(position: Position) -> Sequence[Guess]:
         return ()
     chance = 0.5 / position.allowed.count
     return [Guess(token, chance) for token in position.allowed]
+
+
+def values_until(is_over: Callable[[], bool]) -> GuessPolicy:
+    """Those of ``every_value`` whose runs are worked out by the time that somebody else waits."""
+
+    def guess(position: Position) -> Sequence[Guess]:
+        found = []
+        for each in every_value(position):
+            if is_over():
+                break
+            position.run(each.token)
+            found.append(each)
+        return found
+
+    return guess
