@@ -148,7 +148,7 @@ class Worker:
         waiting.register(self._woken, select.POLLIN)
         step = self._step.fileno()
         while True:
-            ready = dict(waiting.poll())
+            ready = dict(waiting.poll(0 if self._told else None))
             if step in ready:
                 packet = self._step.recv(PACKET_BYTES)
                 if not packet:
@@ -157,8 +157,8 @@ class Worker:
             elif ready:
                 with suppress(BlockingIOError):
                     self._woken.recv(4096, socket.MSG_DONTWAIT)
-                while self._told:
-                    self._answer(self._told.popleft())
+            elif self._told:  # a step comes first
+                self._answer(self._told.popleft())
             self._housekeeping.look_around(is_at_rest=not self._records)
 
     def _take(self, packet: bytes) -> None:
