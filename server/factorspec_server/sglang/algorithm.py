@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.early import prefill_processed, verify_resolved
+from factorspec_server.sglang.early import EarlyTokens, prefill_processed
 from factorspec_server.sglang.service_settings import ServiceSettings
 from factorspec_server.sglang.speculation import Speculation, most_inputs, refusals
 
@@ -89,8 +89,10 @@ def add_algorithm() -> None:
         registry.register(compat.DECODE_GRAPHS, capture_none, compat.HookType.AROUND)
         registry.register(compat.LOGITS_METADATA, want_rows, after)
         registry.register(compat.EXTRA_POSITIONS, _more_positions, after)
-        registry.register(compat.VERIFY_RESOLVED, verify_resolved, after)
+        early = EarlyTokens(lambda algorithm: isinstance(algorithm, Algorithm))
+        registry.register(compat.VERIFY_RESOLVED, early.resolve, compat.HookType.AROUND)
         registry.register(compat.PREFILL_PROCESSED, prefill_processed, after)
+        registry.register(compat.RESULTS_FIRST, early.results_first, after)
         compat.SpeculativeAlgorithm.register(NAME, supports_overlap=True, spec_class=Algorithm)(_worker)
 
 

@@ -89,6 +89,8 @@ VERIFY_RESOLVED = f"{_RESULTS}._resolve_spec_v2_tokens"
 """Writes a verify step's tokens to the grammars, before each request's result is looked at."""
 PREFILL_PROCESSED = f"{_RESULTS}.process_batch_result_prefill"
 """Looks at the results of a prefill."""
+RESULTS_FIRST = "sglang.srt.managers.scheduler.Scheduler.is_disable_overlap_for_batch"
+"""Decides whether a step's results are looked at before the next one is launched."""
 
 
 def __getattr__(name: str) -> Any:
@@ -264,6 +266,27 @@ def add_logprobs(batch: Any, output: Any, tokens: Any, rows: Any) -> None:
         module.compute_spec_v2_logprobs(batch, output, tokens, rows, 0)
     else:
         module.compute_spec_logprobs(batch, output, tokens, accept_index=rows)
+
+
+def looks_at_results_first(batch: Any) -> bool:
+    """True if the release looks at a step's results before it launches a batch that grammars constrain.
+
+    Later ones write its tokens to the grammars while the device computes, where the algorithm does it itself.
+    """
+    return not hasattr(batch, "grammar_needs_sync")
+
+
+def resolve_tokens(scheduler: Any, result: Any, batch: Any) -> Any:
+    """Write a verify step's tokens to the grammars, as SGLang does when it looks at the results."""
+    return getattr(scheduler.batch_result_processor, VERIFY_RESOLVED.rpartition(".")[2])(result, batch)
+
+
+def num_written(request: Any) -> int:
+    """Tokens of a request's answer so far, those included whose results are not looked at yet."""
+    committed = getattr(request, "kv_committed_len", None)
+    if committed is None:
+        committed = request.kv.kv_committed_len
+    return max(len(request.output_ids), int(committed) + 1 - len(request.origin_input_ids))
 
 
 def wait_for_the_end(model_runner: Any) -> None:

@@ -269,12 +269,13 @@ class SessionGrammar:
 def session_grammar_of(grammar: object) -> SessionGrammar | None:
     """The grammar that writes a request's record now.
 
-    None for requests without relations, and while a model thinks before it answers.
+    None for requests without relations, while a model thinks before it answers, and behind the record's end.
     """
     if isinstance(grammar, SessionGrammar):
-        return grammar
+        return None if grammar.is_terminated() else grammar
     inner = getattr(grammar, "grammar", None)  # of the wrapper for thinking models
     if inner is None:
         return None
     is_writing = getattr(grammar, "tokens_after_end", -1) >= 0
-    return inner if is_writing and isinstance(inner, SessionGrammar) else None
+    writes = is_writing and isinstance(inner, SessionGrammar) and not inner.is_terminated()
+    return inner if writes else None

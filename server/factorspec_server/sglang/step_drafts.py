@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
+from factorspec_server.sglang import compat
 from factorspec_server.sglang.batch_chains import BatchChains, may_stop
 from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draws_one_by_one
@@ -53,7 +54,7 @@ class StepDrafts:
         if request.grammar is None or request.finished():
             return 0
         room: int = min(self._most, request.kv.kv_allocated_len - length)
-        to_write: int = request.sampling_params.max_new_tokens - len(request.output_ids)
+        to_write: int = request.sampling_params.max_new_tokens - compat.num_written(request)
         if to_write <= room:
             room = min(room, to_write - may_stop(request))
         return max(0, room - 1)

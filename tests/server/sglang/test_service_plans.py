@@ -15,7 +15,6 @@ from factorspec_server.constraint_service import ConstraintService, Wanted
 from factorspec_server.drafting import DraftingSpec, Plan, PolicyName
 from factorspec_server.drafting.seam import Allowed, Choice
 from factorspec_server.sglang.chains import Chain, Decision
-from factorspec_server.sglang.early import prefill_processed, verify_resolved
 from factorspec_server.sglang.plan_source import Asked, Failed, LocalPlans
 from factorspec_server.sglang.service_plans import ServicePlans
 from tests.server.engines.toy_session import ToySession
@@ -148,13 +147,3 @@ def test_rows_are_written_each_for_itself() -> None:
     assert second is not None
     assert str(second.error) == "its row did not come in time"
     assert rows[0].tolist() == rows[2].tolist() == [1 << 5 | 1 << 6, 0, 0, 0, 0]
-
-
-def test_hooks_tell_the_worker_whose_tokens_stand() -> None:
-    told: list[Any] = []
-    batch = SimpleNamespace(reqs=["a", "b"])
-    processor = SimpleNamespace(model_worker=SimpleNamespace(tokens_stand=told.append))
-    verify_resolved([[1], [2]], processor, "result", batch)
-    prefill_processed(None, processor, batch, "result")
-    assert told == [batch.reqs] * 2
-    verify_resolved([], SimpleNamespace(model_worker=object()), "result", batch)

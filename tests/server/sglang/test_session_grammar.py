@@ -158,6 +158,10 @@ def test_the_grammar_behind_a_request_is_found_once_the_model_has_thought(decode
     assert session_grammar_of(SimpleNamespace(grammar=grammar, tokens_after_end=0)) is grammar
     assert session_grammar_of(SimpleNamespace(grammar=SimpleNamespace(), tokens_after_end=0)) is None
     assert session_grammar_of(None) is None
+    while not grammar.is_terminated():  # behind the end nothing is drafted
+        grammar.accept_token(row_of(grammar, decoder)[0])
+    assert session_grammar_of(grammar) is None
+    assert session_grammar_of(SimpleNamespace(grammar=grammar, tokens_after_end=0)) is None
 
 
 def test_expected_tokens_are_written_as_others_are(decoder: Decoder) -> None:

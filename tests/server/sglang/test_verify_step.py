@@ -87,6 +87,7 @@ def request(session: ToySession | None) -> Any:
         return_logprob=False,
         output_ids=[PROMPT[-1]],
         origin_input_ids=PROMPT[:1],
+        kv_committed_len=1,
         to_finish=None,
         kv=SimpleNamespace(kv_allocated_len=ROOM),
         finished=lambda: False,
@@ -172,6 +173,7 @@ def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list
         for at, slot in enumerate(running):
             one, new = requests[slot], tokens[at, : int(result.accept_lens[at])].tolist()
             one.output_ids += new
+            one.kv_committed_len += len(new)
             if one.grammar is not None:
                 one.grammar.session.commit([token for token in new if token != END])
         running = [slot for slot in running if not is_done(requests[slot])]
