@@ -2,6 +2,9 @@
 
 A command of its own: two more servers are minutes on two cores. Stock SGLang has no kernels for a CPU without
 CUDA's driver, so the stand-in for these stays (``sglang/platform.py``); nothing else of ours is loaded there.
+
+The server with our plugin takes requests back in their middle every few steps (a switch of SGLang's), and is
+told to stop once clients have left it in every way: then nothing must run.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from factorspec_server.engines.smollm2 import smollm2_dir
@@ -39,7 +43,13 @@ _OURS = (
     "serve", "--engine", "sglang", "--device", "cpu", "--dtype", "float32", "--max-batch", "16",
 )  # fmt: skip
 #: little room, so that the cache is used up and freed again
-_SMALL = ("--max-total-tokens", "2048", "--speculative-num-draft-tokens", "8", *_COMMON)
+_SMALL = (
+    "--max-total-tokens", "2048", "--speculative-num-draft-tokens", "8", "--enable-metrics", *_COMMON,
+)  # fmt: skip
+_RETRACTING = {"SGLANG_TEST_RETRACT": "1", "SGLANG_TEST_RETRACT_INTERVAL": "5"}
+_TESTS = ("test_like_stock.py", "test_retraction.py", "test_leaving.py")
+#: SGLang looks every 5 s whether it may stop; ``serve`` kills it after 40 s
+_STOPPED_S, _IS_KILLED = 60.0, "SGLang does not stop"
 
 
 def main() -> int:
@@ -55,21 +65,16 @@ def main() -> int:
         search = wheel_folder(folder)
         answers = folder / "stock.json"
         stock = [python, "-m", "sglang.launch_server", "--model-path", model, "--port"]
-        with _started([*stock, str(port := _free_port()), *_STOCK], _without_plugin(search), port) as root:
-            answers.write_text(json.dumps(ask_all(root)), encoding="utf-8")
+        with _started([*stock, str(port := _free_port()), *_STOCK], _without_plugin(search), port) as server:
+            answers.write_text(json.dumps(ask_all(server.root)), encoding="utf-8")
         ours = [python, "-m", "factorspec_server", *_OURS, "--model", model, "--port"]
-        with _started([*ours, str(port := _free_port()), "--", *_SMALL], search, port) as root:
-            variables = {"FACTORSPEC_SGLANG_SMALL": root, "FACTORSPEC_SGLANG_STOCK": str(answers)}
-            tests = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "tests/sglang/test_like_stock.py",
-            ]
-            return subprocess.run(tests, cwd=ROOT, env={**os.environ, **variables}).returncode
+        command = [*ours, str(port := _free_port()), "--", *_SMALL]
+        with _started(command, search, port, **_RETRACTING) as server:
+            variables = {"FACTORSPEC_SGLANG_SMALL": server.root, "FACTORSPEC_SGLANG_STOCK": str(answers)}
+            tests = [f"{Path(__file__).parent}/{name}" for name in _TESTS]
+            pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+            code = subprocess.run(pytest, cwd=ROOT, env={**os.environ, **variables}).returncode
+            return code or int(not server.stops())
 
 
 def _without_plugin(search: Path) -> Path:
@@ -81,20 +86,41 @@ def _without_plugin(search: Path) -> Path:
     return bare
 
 
+@dataclass(frozen=True)
+class _Server:
+    process: subprocess.Popen[bytes]
+    root: str
+    log: Path
+
+    def stops(self) -> bool:
+        """Tell it to stop; True if it does by itself, since nothing runs any more."""
+        before = len(self._lines())
+        self.process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_STOPPED_S)
+        lines = self._lines()[before:]
+        stopped = self.process.poll() is not None and not any(_IS_KILLED in line for line in lines)
+        print("the server stopped when it was told to" if stopped else "\n".join(["it runs on:", *lines]))
+        return stopped
+
+    def _lines(self) -> list[str]:
+        return self.log.read_text(errors="replace").splitlines()
+
+
 @contextmanager
-def _started(command: Sequence[str], search: Path, port: int) -> Iterator[str]:
-    """A server's address; all of its processes are killed at the end."""
+def _started(command: Sequence[str], search: Path, port: int, **variables: str) -> Iterator[_Server]:
+    """A server that answers; all of its processes are killed at the end."""
     mark = secrets.token_hex(8)
     environment = {
         **os.environ, "FACTORSPEC_TEST_RUN": mark, "PYTHONPATH": str(search), "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1", "SGLANG_USE_CPU_ENGINE": "1",
+        "HF_HUB_OFFLINE": "1", "SGLANG_USE_CPU_ENGINE": "1", **variables,
     }  # fmt: skip
     log, root = search.parent / f"{port}.log", f"http://127.0.0.1:{port}"
     with log.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, env=environment)
         try:
             _wait(process, log, lambda: _answers(f"{root}/health"))
-            yield root
+            yield _Server(process, root, log)
         finally:
             for one in marked(mark):
                 with suppress(ProcessLookupError):
