@@ -105,9 +105,6 @@ class Host:
             batch = SimpleNamespace(reqs=requests, seq_lens_cpu=lengths)
             chains, shape = self._drafts.of(self._chains, batch, self._shapes)
             running = [session_grammar_of(each.grammar) for each in requests]
-            for grammar, chain in zip(running, chains, strict=True):
-                if grammar is not None:
-                    grammar.steps.run(chain)
         with self._timed("layout"):
             layout = StepLayout.ragged(chains, shape.num_inputs)
             layout.fill(np.empty(layout.size, dtype=np.int64), chains, lengths.numpy())
@@ -118,11 +115,11 @@ class Host:
         brought = [_stood(each, chain) for each, chain in zip(requests, chains, strict=True)]
         self.inputs += sum(map(len, brought))
         with self._timed("accept"):
-            for request, grammar, tokens in zip(requests, running, brought, strict=True):
+            for request, grammar, chain, tokens in zip(requests, running, chains, brought, strict=True):
                 assert grammar is not None
                 for token in tokens:
                     grammar.accept_token(token)
-                grammar.steps.settle(len(tokens))
+                grammar.steps.count(chain, len(tokens))
                 request.output_ids += tokens
         with self._timed("ask"):
             self._chains.tokens_stand(requests)

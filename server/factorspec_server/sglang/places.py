@@ -109,7 +109,7 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
          "sampling_info", "has_grammar", "return_logprob", "spec_info", "input_ids", "out_cache_loc",
          "req_pool_indices", "req_to_token_pool"),
     *_of(f"{_SCHEDULE}:Req", "grammar", "to_finish", "finished", "sampling_params", "output_ids",
-         "origin_input_ids", "return_logprob", "kv"),
+         "origin_input_ids", "return_logprob", "kv", "is_retracted"),
     f"{_SCHEDULE}:FINISH_ABORT(message)",
     *_of("sglang.srt.sampling.sampling_params:SamplingParams", "max_new_tokens", "min_new_tokens",
          "stop_strs", "stop_regex_strs", "stop_token_ids", "frequency_penalty",

@@ -1,7 +1,7 @@
 """What speculation did for one record, by the names of the report (``http/report.py``).
 
-Certain tokens are accepted whenever they are drafted. What became of guesses is known once the device has
-answered, and told then (``settle``).
+A step is counted once the device has answered: then it is known what became of guesses, and whether the step
+before has ended the request already.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ class StepCounts:
     widest: int = 0
     #: by kind: drafted, accepted
     guesses: dict[DraftKind, tuple[int, int]] = field(default_factory=dict)
-    _running: Chain | None = None
 
-    def run(self, chain: Chain) -> None:
-        """A chain runs in this step."""
+    def count(self, chain: Chain, num_accepted: int) -> None:
+        """A chain ran, and so many tokens stand, the one behind it included."""
         inputs, decisions = len(chain.tokens) + 1, chain.decisions
         if decisions:
             self.model_steps += 1
@@ -39,15 +38,8 @@ class StepCounts:
         self.tokens_run += inputs
         if inputs > self.widest:
             self.widest = inputs
-        self._running = chain
-
-    def settle(self, num_accepted: int) -> None:
-        """So many tokens stand of the step that ran last, the one behind the chain included."""
-        chain, self._running = self._running, None
-        if chain is None:
-            return
         stands = num_accepted - 1
-        for decision in chain.decisions:
+        for decision in decisions:
             if decision.offset < len(chain.tokens):
                 drafted, accepted = self.guesses.get(decision.kind, (0, 0))
                 counted = drafted + 1, accepted + (decision.offset < stands)

@@ -70,8 +70,8 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(settings.step_log)
-        #: of the steps whose results are not there yet, what is counted of each request
-        self._running: deque[list[StepCounts | None]] = deque()
+        #: of the steps whose results are not there yet, the requests that write records, and what they run
+        self._running: deque[list[tuple[Any, StepCounts, Chain] | None]] = deque()
         mr, guesses = self._model_runner, spec.guesses
         self._graphs = Graphs(mr, mr.spec_algorithm, settings, self._most, guesses=guesses)
 
@@ -199,21 +199,26 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         """What each request runs, and the shape of the step."""
         chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes)
         self._running.append(
-            [None if drafted is None else drafted.steps for drafted in map(_drafted, batch.reqs)]
+            [
+                None if (drafted := _drafted(request)) is None else (request, drafted.steps, chain)
+                for request, chain in zip(batch.reqs, chains, strict=True)
+            ]
         )
-        for steps, chain in zip(self._running[-1], chains, strict=True):
-            if steps is not None:
-                steps.run(chain)
         return chains, shape
 
     def on_verify_complete_cpu(self, num_correct_drafts_per_req: list[int], batch_size: int = 0) -> None:
-        """SGLang calls it for each verify step, in order, once its result is on the host."""
+        """SGLang calls it for each verify step, in order, once its result is on the host.
+
+        It drops those of requests that have ended meanwhile, or were taken back: nothing was written there.
+        """
         running = self._running.popleft() if self._running else []
-        for steps, correct in zip(
+        for ran, correct in zip(
             running, num_correct_drafts_per_req, strict=False
         ):  # counts are no reason to fail
-            if steps is not None:
-                steps.settle(correct + 1)
+            if ran is not None:
+                request, steps, chain = ran
+                if not (request.is_retracted or request.finished()):
+                    steps.count(chain, correct + 1)
 
     def _forward(self, batch: Any, step: StepTensors, layout: StepLayout, shape: Shape) -> Any:
         """Run the inputs; the logits of the decisions' rows come back, and no one waits for them."""

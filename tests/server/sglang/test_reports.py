@@ -67,7 +67,7 @@ def test_a_report_says_what_the_session_counted(
     board: ReportBoard, opener: SessionOpener, origins: bool
 ) -> None:
     opened, grammar = finished(opener, origins=origins)
-    grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
+    grammar.steps.count(Chain((1, 2), (Decision(2, None),)), 3)
     sender = ReportSender(board.address)
     sender.send(opened, Ended("r", grammar))
     (report,) = asyncio.run(board.take("r", 1))
@@ -150,7 +150,7 @@ def test_reports_that_nobody_takes_do_not_pile_up(board: ReportBoard) -> None:
 
 def test_records_are_counted_for_prometheus(board: ReportBoard, opener: SessionOpener) -> None:
     opened, grammar = finished(opener)
-    grammar.steps.run(Chain((1, 2), (Decision(2, None),)))
+    grammar.steps.count(Chain((1, 2), (Decision(2, None),)), 3)
     sender = ReportSender(board.address, RecordMetrics())
     sender.send(opened, Ended(None, grammar))
     sender.send(opened, Ended("r", grammar))

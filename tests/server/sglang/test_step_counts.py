@@ -9,13 +9,10 @@ ANY = Allowed.of((1, 2))
 
 def test_certain_runs_and_guesses_are_told_apart() -> None:
     counts = StepCounts()
-    counts.run(Chain((5, 6), (), 7))  # no decision: a fill
-    counts.settle(3)
+    counts.count(Chain((5, 6), (), 7), 3)  # no decision: a fill
     guessing = Chain((5, 1, 6, 2), (Decision(1, ANY), Decision(3, ANY, 0.5, "text"), Decision(4, ANY)))
-    counts.run(guessing)
-    counts.settle(2)  # the first guess fell
-    counts.run(guessing)
-    counts.settle(5)
+    counts.count(guessing, 2)  # the first guess fell
+    counts.count(guessing, 5)
     assert counts.report() == {
         "model_steps": 2,
         "fill_steps": 1,
@@ -30,9 +27,3 @@ def test_certain_runs_and_guesses_are_told_apart() -> None:
         "in_vain": 3,
         "widest": 5,
     }
-
-
-def test_a_result_without_a_step_counts_nothing() -> None:
-    counts = StepCounts()
-    counts.settle(4)
-    assert counts == StepCounts()

@@ -23,6 +23,7 @@ from factorspec_server.sglang.plan_source import LocalPlans
 from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.shapes import ManyRows, Shapes
 from factorspec_server.sglang.staging import Staging
+from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_log import StepLog
 from tests.server.engines.random_trees import RandomTrees
@@ -90,6 +91,7 @@ def request(session: ToySession | None) -> Any:
         kv_committed_len=1,
         to_finish=None,
         kv=SimpleNamespace(kv_allocated_len=ROOM),
+        is_retracted=False,
         finished=lambda: False,
     )
 
@@ -152,20 +154,8 @@ def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list
     running = list(range(len(requests)))
     last = torch.full((len(requests),), PROMPT[-1])
     while running:
-        lengths = torch.tensor([len(requests[slot].output_ids) for slot in running])
-        batch = SimpleNamespace(
-            forward_mode=SimpleNamespace(is_decode=lambda: True),
-            reqs=[requests[slot] for slot in running],
-            has_grammar=True,
-            return_logprob=False,
-            seq_lens=lengths,
-            seq_lens_cpu=lengths.clone(),
-            seq_lens_sum=None,
-            req_pool_indices=torch.tensor(running),
-            req_to_token_pool=SimpleNamespace(req_to_token=model.req_to_token),
-            spec_info=SimpleNamespace(last_tokens=last[running]),
-            sampling_info=info(len(running)),
-        )
+        batch = batch_of(model, requests, running, last)
+        lengths = batch.seq_lens
         result = worker._verify(batch, None)
         assert result.new_seq_lens.tolist() == (lengths + result.accept_lens).tolist()
         tokens = result.next_token_ids.view(len(running), -1)
@@ -178,6 +168,24 @@ def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list
                 one.grammar.session.commit([token for token in new if token != END])
         running = [slot for slot in running if not is_done(requests[slot])]
     return [one.output_ids[1:] for one in requests], model.many_steps
+
+
+def batch_of(model: Model, requests: list[Any], running: list[int], last: torch.Tensor) -> Any:
+    """A step's batch: requests by their places in the model's cache, and the last token of each."""
+    lengths = torch.tensor([len(requests[slot].output_ids) for slot in running])
+    return SimpleNamespace(
+        forward_mode=SimpleNamespace(is_decode=lambda: True),
+        reqs=[requests[slot] for slot in running],
+        has_grammar=True,
+        return_logprob=False,
+        seq_lens=lengths,
+        seq_lens_cpu=lengths.clone(),
+        seq_lens_sum=None,
+        req_pool_indices=torch.tensor(running),
+        req_to_token_pool=SimpleNamespace(req_to_token=model.req_to_token),
+        spec_info=SimpleNamespace(last_tokens=last[running]),
+        sampling_info=info(len(running)),
+    )
 
 
 def is_done(one: Any) -> bool:
@@ -217,3 +225,23 @@ def test_steps_write_what_decoding_token_by_token_writes(name: str, most_rows: i
         assert found[4][:60] == want[4][:60]
         many_steps += many
     assert (many_steps > 0) == (name not in ("off", "certain") and most_rows > 1)
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_step_behind_the_end_counts_for_nothing() -> None:
+    """It is launched before SGLang sees the end; results of a request that is taken back are dropped too."""
+    model, last = Model(3), torch.full((3,), PROMPT[-1])
+    requests = [request(ToySession(((3, 4, 5, 6),))) for _ in range(3)]
+    worker = worker_of(model, Certain(), 1)
+    kind: Any = import_module(OURS[0])
+    counts = [StepCounts() for _ in requests]
+    for one, steps in zip(requests, counts, strict=True):
+        one.grammar.steps = steps
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "session_grammar_of", drafted_of)
+        worker._verify(batch_of(model, requests, [0, 1, 2], last), None)
+    requests[1].finished = lambda: True
+    requests[2].is_retracted = True
+    worker.on_verify_complete_cpu([4, 4, 4])
+    assert [steps.fill_steps for steps in counts] == [1, 0, 0]
+    assert [steps.tokens_run for steps in counts] == [5, 0, 0]
