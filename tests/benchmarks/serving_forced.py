@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from factorspec_server.sglang.compat import is_first_rank
 from tests.benchmarks.serving_steps import STEPS_VARIABLE
 
 #: most tokens of an answer; a logit that no other reaches
@@ -128,7 +129,8 @@ def register() -> None:
     answers, passes = Answers(), PassLog(os.environ.get(STEPS_VARIABLE))
 
     def noted(*arguments: Any, **options: Any) -> None:
-        passes.begin()
+        if is_first_rank():
+            passes.begin()
         batch = options.get("batch") or arguments[1]
         if batch is not None:
             answers.note(batch)

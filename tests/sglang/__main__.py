@@ -3,7 +3,9 @@
 ::
 
     python -m tests.sglang [--where-possible] [--within SECONDS] [--sglang VERSION] [--environment FOLDER]
-                           [tests …]
+                           [--ranks N] [tests …]
+
+With ``--ranks`` a small model is divided among so many schedulers; tests run that know none of its words.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ from factorspec_server.sglang.compat import REFERENCE
 from tests.conformance.openai_package.target import PREFIX
 from tests.sglang.environment import ROOT, NotHere, made, sources_folder, wheel_folder
 from tests.sglang.processes import command_of, marked, nameless_memory, processes
+from tests.sglang.small_model import small_model
 
 URL_VARIABLE = "FACTORSPEC_SGLANG_URL"
 SOURCES_VARIABLE = "FACTORSPEC_SGLANG_SOURCES"
 MARK_VARIABLE = "FACTORSPEC_SGLANG_MARK"
 """How tests get to know which processes are the server's: those with this text in their environment."""
+RANKS_VARIABLE = "FACTORSPEC_SGLANG_RANKS"
 _MARK = "FACTORSPEC_TEST_RUN"
 _READY_S = 600.0
 _GONE_S = 60.0
@@ -39,6 +43,12 @@ _GONE_S = 60.0
 _TESTS_S = 720.0
 #: see conformance/openai_package/target.py; SGLang's own errors name no fields, and any model's name will do
 _CAPABILITIES = "chat,record,relations,tools"
+_OF_ONE_RANK = ["tests/sglang", "tests/conformance/openai_package"]
+_OF_RANKS = [
+    *(f"tests/sglang/{name}.py" for name in ("test_ranks", "test_drafting", "test_real_server")),
+    "-k",
+    "not embedded",
+]
 _FLAGS = (
     "--context-length", "4096", "--max-total-tokens", "16384", "--constrained-json-disable-any-whitespace",
     "--enable-metrics",
@@ -54,6 +64,7 @@ def main() -> int:
     parser.add_argument("--within", type=float, default=3600.0, metavar="SECONDS", help="all may take")
     parser.add_argument("--environment", type=Path, help="an environment that has SGLang and what we need")
     parser.add_argument("--sglang", default=REFERENCE, metavar="VERSION", help="another release of SGLang")
+    parser.add_argument("--ranks", type=int, default=1, metavar="N", help="that share a small model")
     options, rest = parser.parse_known_args()
     try:
         python = made(options.environment, _install_s(options.within), options.sglang)
@@ -61,7 +72,7 @@ def main() -> int:
         print(f"skipped: the tests of SGLang: {error}")
         return 0 if options.where_possible else 1
     with tempfile.TemporaryDirectory() as folder:
-        return _run(python, Path(folder), rest)
+        return _run(python, Path(folder), rest, options.ranks)
 
 
 def _install_s(within: float) -> float:
@@ -71,15 +82,17 @@ def _install_s(within: float) -> float:
     return within - _TESTS_S
 
 
-def _run(python: Path, folder: Path, rest: list[str]) -> int:
+def _run(python: Path, folder: Path, rest: list[str], ranks: int) -> int:
     search = wheel_folder(folder)
-    with _serving(python, search, folder / "server.log") as server:
-        tests = rest or ["tests/sglang", "tests/conformance/openai_package"]
+    model = smollm2_dir(progress=False) if ranks == 1 else small_model(folder / "model")
+    with _serving(python, search, model, ranks, folder / "server.log") as server:
+        tests = rest or (_OF_ONE_RANK if ranks == 1 else _OF_RANKS)
         environment = {
             **os.environ,
             URL_VARIABLE: server.url,
             SOURCES_VARIABLE: str(sources_folder(python)),
             MARK_VARIABLE: server.mark,
+            RANKS_VARIABLE: str(ranks),
             f"{PREFIX}URL": server.url,
             f"{PREFIX}CAPABILITIES": _CAPABILITIES,
         }
@@ -133,7 +146,7 @@ class _Server:
 
 
 @contextmanager
-def _serving(python: Path, search: Path, log: Path) -> Iterator[_Server]:
+def _serving(python: Path, search: Path, model: Path, ranks: int, log: Path) -> Iterator[_Server]:
     """``factorspec serve --engine sglang``, killed at the end."""
     mark = secrets.token_hex(8)
     environment = {
@@ -144,9 +157,9 @@ def _serving(python: Path, search: Path, log: Path) -> Iterator[_Server]:
         port = free.getsockname()[1]
     command = [
         str(python), "-m", "factorspec_server", "serve", "--engine", "sglang", "--device", "cpu",
-        "--model", str(smollm2_dir(progress=False)), "--dtype", "float32", "--max-batch", "16",
+        "--model", str(model), "--dtype", "float32", "--max-batch", "16",
         "--workers", "2", "--deadline-s", "60",
-        "--port", str(port), "--", *_FLAGS,
+        "--port", str(port), "--", "--tp-size", str(ranks), *_FLAGS,
     ]  # fmt: skip
     with log.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, env=environment)

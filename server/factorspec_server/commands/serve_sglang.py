@@ -194,7 +194,7 @@ def _chosen(started: Started) -> list[str]:
 
 def _keepers(started: Started, settings: ServiceSettings) -> str:
     """Who keeps the records."""
-    if not keeps_records(settings, int(started.facts.get("tp_size") or 1)):
+    if not keeps_records(settings, started.facts.get):
         return "records are kept by the scheduler"
     return f"constraint workers {settings.workers}, longest wait {settings.deadline_s:g} s"
 

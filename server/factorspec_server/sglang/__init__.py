@@ -11,6 +11,7 @@ Installed beside SGLang (``pip install factorspec``), it is found through two en
     answers.py   reads requests with relations,      backend.py           grammar backend `factorspec`
                  puts their options into the      ─► envelope.py          schema text and its options
                  schema, echoes the spec's hash      relations.py         document ─► compiled spec
+                                                     grammars.py          record ─► grammar object
     reports.py   counts of finished records       ◄─ session_grammar.py   one record: session, mask rows
 
 Requests whose answer may be more than one record, since they offer tools with relations, go another way: they
@@ -24,6 +25,11 @@ are read, and their answers written, as by the embedded server, with SGLang's ow
 The speculative algorithm ``FACTORSPEC`` runs in the scheduler process, too::
 
     algorithm.py   what SGLang asks of an algorithm       worker.py    a verify step, from chains to tokens
+
+Where several schedulers run one model together, the first one does all of this and the others follow it::
+
+    ranks.py          messages between them     step_sharing.py, shared_step.py   a step
+    shared_grammar.py records                    grammars.py                       who makes which
 
 The seam for speculative workers is ``session_grammar.SessionGrammar``: ``session_grammar_of(req.grammar)``
 is the grammar of a request that writes a record now; ``grammar.session`` is its session,

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from factorspec_sdk.errors import EngineError, FactorspecError
@@ -23,14 +23,16 @@ from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.envelope import may_ask_for_relations
 from factorspec_server.sglang.envelopes import Envelopes
+from factorspec_server.sglang.grammars import FollowingGrammars, Grammars, OwnGrammars
 from factorspec_server.sglang.process_parts import parts
+from factorspec_server.sglang.ranks import Ranks, ranks_of
 from factorspec_server.sglang.record_metrics import RecordMetrics
 from factorspec_server.sglang.refusals import refusal_text
-from factorspec_server.sglang.relations import OpensRecords, Relations
+from factorspec_server.sglang.relations import OpensRecords, Relations, end_ids_of
 from factorspec_server.sglang.reports import ReportSender
 from factorspec_server.sglang.service_relations import ServiceRelations, service_options
 from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
-from factorspec_server.sglang.session_grammar import SessionGrammar
+from factorspec_server.sglang.shared_grammar import SharedOutcome
 from factorspec_server.sglang.step_metrics import ServiceMetrics, StepMetrics
 
 _logger = logging.getLogger(__name__)
@@ -44,18 +46,27 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     sys.setswitchinterval(min(sys.getswitchinterval(), _GIVE_WAY_S))
     go_first()
     Housekeeping()  # the model is loaded: the collector need not walk it in the middle of steps
-    relations = _opening(server_args, tokenizer, vocab_size, eos_token_ids or ())
-    metrics = _metrics() if compat.setting(server_args, "enable_metrics") and compat.is_first_rank() else None
-    reports = ReportSender.of_environment(metrics) if compat.is_first_rank() else None
+    ranks, end_ids = ranks_of(server_args), eos_token_ids or ()
+    metrics = reports = None
+    if ranks is not None and not ranks.is_first:
+        grammars: Grammars = FollowingGrammars(end_ids_of(tokenizer, end_ids), ranks)
+    else:
+        relations = _opening(server_args, tokenizer, vocab_size, end_ids)
+        if compat.is_first_rank():
+            metrics = _metrics() if compat.setting(server_args, "enable_metrics") else None
+            reports = ReportSender.of_environment(metrics)
+        grammars = OwnGrammars(relations, reports, ranks)
     any_whitespace = not compat.setting(server_args, "constrained_json_disable_any_whitespace")
-    backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, relations, reports)
-    backend.metrics = metrics
+    backend = RelationBackend(tokenizer, vocab_size, eos_token_ids, any_whitespace, grammars)
+    backend.metrics, backend.ranks = metrics, ranks
     thinks_as = compat.setting(server_args, "reasoning_parser")
     if not thinks_as:
         return backend
     parser = compat.ReasoningParser(model_type=thinks_as, stream_reasoning=False, tokenizer=tokenizer)
     is_strict = compat.setting(server_args, "enable_strict_thinking")
-    return ThinkingBackend(backend, parser, tokenizer, enable_strict_thinking=is_strict)
+    thinking = ThinkingBackend(backend, parser, tokenizer, enable_strict_thinking=is_strict)
+    thinking.ranks = ranks
+    return thinking
 
 
 def _metrics() -> RecordMetrics:
@@ -70,7 +81,7 @@ def _metrics() -> RecordMetrics:
 def _opening(server_args: Any, tokenizer: Any, vocab_size: int, end_ids: Iterable[int]) -> OpensRecords:
     """Who opens records: the constraint service's workers where there are to be any, else this process."""
     settings = ServiceSettings.read(os.environ, str(compat.setting(server_args, "device")))
-    if keeps_records(settings, compat.setting(server_args, "tp_size")):
+    if keeps_records(settings, partial(compat.setting, server_args)):
         try:
             options = service_options(server_args, settings)
             served = ServiceRelations(tokenizer, vocab_size, end_ids, options)
@@ -88,7 +99,13 @@ def _num_openers() -> int:
 
 
 class _BoundedCache(compat.BaseGrammarBackend):
-    """Grammars that may be of relations are made anew each time; the specs behind them are kept."""
+    """Grammars that may be of relations are made anew each time; the specs behind them are kept.
+
+    Attributes:
+        ranks: that follow each other; None: there is one, or each works for itself.
+    """
+
+    ranks: Ranks | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -105,7 +122,10 @@ class _BoundedCache(compat.BaseGrammarBackend):
         if not _is_of_relations(key):
             found: tuple[Any | Future[Any], bool] = super().get_cached_or_future_value(key, require_reasoning)
             return found
-        return self._compiling.submit(self._init_value_dispatch, key, require_reasoning), False
+        made = self._compiling.submit(self._init_value_dispatch, key, require_reasoning)
+        if self.ranks is None:
+            return made, False
+        return SharedOutcome(made, self.ranks, compat.InvalidGrammarObject), False
 
     def set_cache(self, key: tuple[str, str], value: Any) -> None:
         """Keep a grammar for requests to come."""
@@ -128,8 +148,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
         vocab_size: int,
         eos_token_ids: set[int] | None,
         any_whitespace: bool,
-        relations: OpensRecords,
-        reports: ReportSender | None = None,
+        grammars: Grammars,
     ) -> None:
         super().__init__(
             tokenizer,
@@ -137,9 +156,8 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             model_eos_token_ids=sorted(eos_token_ids) if eos_token_ids else None,
             any_whitespace=any_whitespace,
         )
-        self._relations = relations
+        self._grammars = grammars
         self._envelopes = Envelopes()
-        self._reports = reports
 
     def dispatch_json(self, key_string: str) -> Any:
         """The grammar of a JSON Schema."""
@@ -147,30 +165,16 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             envelope = self._envelopes.open(key_string)
             if envelope is None:
                 return super().dispatch_json(key_string)
-            opened = self._relations.open(envelope)
+            return self._grammars.of(envelope)
         except FactorspecError as error:
             _logger.info("a document is refused: %s", error)
             if self.metrics is not None:
                 self.metrics.refused(error.code)
             return compat.InvalidGrammarObject(refusal_text(error))
-        grammar = _grammar_type()(
-            opened.record,
-            self._relations.end_ids[0],
-            request_id=envelope.options.id,
-            ended=None if self._reports is None else partial(self._reports.send, opened),
-        )
-        grammar.grammar_stats = compat.GrammarStats(dispatch_type="json", is_cache_hit=opened.was_cached)
-        return grammar
 
 
 class ThinkingBackend(_BoundedCache, compat.ReasonerGrammarBackend):
     """SGLang's own wrapper: grammars wait until the model has thought."""
-
-
-@cache
-def _grammar_type() -> type[SessionGrammar]:
-    """``SessionGrammar`` with what else SGLang expects of its grammar objects."""
-    return type("FactorspecGrammar", (SessionGrammar, compat.BaseGrammarObject), {})
 
 
 def _is_of_relations(key: tuple[str, str]) -> bool:

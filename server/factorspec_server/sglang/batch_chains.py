@@ -29,6 +29,10 @@ class Drafted(Protocol):
     def session(self) -> Session:
         """Up to date with all tokens that stand."""
 
+    @property
+    def error(self) -> FactorspecError | None:
+        """Why the record cannot go on, where that is known already."""
+
     def expect(self, token_ids: tuple[int, ...], /) -> None:
         """Tokens that this step may bring, one by one: certain ones, and guesses that are allowed."""
 
@@ -56,12 +60,16 @@ class BatchChains:
         plans: works them out.
         drafted_of: tells which grammar objects are ours.
         fail: ends a request.
+        fail_between: the same between two steps; None: as in them.
     """
 
-    def __init__(self, plans: PlanSource, drafted_of: DraftedOf, fail: Fail) -> None:
+    def __init__(
+        self, plans: PlanSource, drafted_of: DraftedOf, fail: Fail, fail_between: Fail | None = None
+    ) -> None:
         self._plans = plans
         self._drafted_of = drafted_of
         self._fail = fail
+        self._fail_between = fail if fail_between is None else fail_between
 
     def of(self, requests: Sequence[Any], rooms: Sequence[int], *, guesses: bool = False) -> list[Chain]:
         """The chain of each request.
@@ -77,7 +85,9 @@ class BatchChains:
         drafted_of = self._drafted_of
         for place, (request, room) in enumerate(zip(requests, rooms, strict=True)):
             grammar = None if is_free(request) else drafted_of(request.grammar)
-            if grammar is not None:
+            if grammar is not None and grammar.error is not None:
+                self._end(request, grammar, grammar.error)
+            elif grammar is not None:
                 most = 0 if not room or takes_one_token(request) else room
                 try:
                     session, end = grammar.session, grammar.end_id
@@ -109,7 +119,10 @@ class BatchChains:
                 try:
                     sessions.append(grammar.session)
                 except Exception as error:  # noqa: BLE001 - what it has to write first does not go
-                    self._end(request, grammar, failure_of(error))
+                    failed = failure_of(error)
+                    _logger.warning("a record is given up: %s", failed)
+                    grammar.give_up(failed)
+                    self._fail_between(request, str(failed))
         if sessions:
             self._plans.tokens_stand(sessions)
 

@@ -171,6 +171,11 @@ def is_first_rank() -> bool:
     return bool(_runtime().get_parallel().tp_rank == 0)
 
 
+def tensor_ranks() -> Any:
+    """The group of the schedulers that compute the same tokens together, this one included."""
+    return _runtime().get_parallel().tp_group
+
+
 def chat_handler(app: Any) -> Any:
     """What serves chat completions in an app of SGLang's."""
     return app.state.openai_serving_chat

@@ -21,6 +21,7 @@ def for_rows(sampling: Any, askers: torch.Tensor | None = None) -> Any:
         askers: (rows,) the request of each row, on the device; None: a row for each request, in order.
     """
     info = copy(sampling)
+    info.grammars = None  # of a batch that has some, SGLang has ranks agree on the least of their draws
     if askers is not None:
         for name in (*_PER_REQUEST, *_PENALTIES):
             value = getattr(info, name)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +56,8 @@ _BOUND: Mapping[str, tuple[tuple[str, ...], str]] = {
     "--nnodes": (("1",), _NOT_TRIED),
     "--disaggregation-mode": (("null",), _NOT_TRIED),
 }
-_ONE_RANK = "with drafting a model runs on one GPU; start a server for each"
+_ONE_STAGE = "with drafting all layers run in one place; --tp-size divides each of them among GPUs"
+_RANKS = ("--tp-size", "--tensor-parallel-size")
 _NOT_DRAFTED = "cannot go with drafting"
 _OFF = "leave it out, or say --drafting off before the --"
 #: the same where our worker drafts (``speculation.refusals`` says it once SGLang has read its flags)
@@ -66,10 +68,11 @@ _REFUSED_BY_WORKER: Mapping[str, tuple[str, str]] = {
     "--enable-two-batch-overlap": (_NOT_DRAFTED, _OFF),
 }
 _BOUND_BY_WORKER: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "--tp-size": (("1",), _ONE_RANK),
-    "--tensor-parallel-size": (("1",), _ONE_RANK),
-    "--pp-size": (("1",), _ONE_RANK),
-    "--pipeline-parallel-size": (("1",), _ONE_RANK),
+    "--pp-size": (("1",), _ONE_STAGE),
+    "--pipeline-parallel-size": (("1",), _ONE_STAGE),
+    "--ep-size": (("1",), _NOT_DRAFTED),
+    "--expert-parallel-size": (("1",), _NOT_DRAFTED),
+    "--attn-cp-size": (("1",), _NOT_DRAFTED),
     "--page-size": (("1",), _NOT_DRAFTED),
 }
 #: what a server on CPU needs, where nothing else is asked for
@@ -162,7 +165,24 @@ def sglang_environment(options: LaunchOptions, environment: Mapping[str, str]) -
         found["SGLANG_USE_CPU_ENGINE"] = "1"
         # more threads than cores wait for each other: 1 token a second instead of 30
         found.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
+        ranks = _ranks(options.passed_on)
+        if ranks > 1:
+            found.setdefault("SGLANG_CPU_OMP_THREADS_BIND", "|".join(_cores(ranks)))
     return found
+
+
+def _ranks(flags: Sequence[str]) -> int:
+    """How many ranks the model is divided among; 1 where that is not told, or cannot be read."""
+    parts = [part for flag in flags for part in flag.split("=", 1)]
+    asked = [value for name, value in pairwise(parts) if name in _RANKS and value.isdecimal()]
+    return int(asked[-1]) if asked else 1
+
+
+def _cores(ranks: int) -> Iterator[str]:
+    """The cores of each rank, which SGLang wants to know where there are more ranks than sockets."""
+    known = sorted(os.sched_getaffinity(0))
+    for rank in range(ranks):
+        yield ",".join(map(str, known[rank::ranks] or known[:1]))
 
 
 def _chosen(options: LaunchOptions) -> dict[str, str | None]:

@@ -51,6 +51,8 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.constrained.reasoner_grammar_backend:ReasonerGrammarBackend(enable_strict_thinking)",
     "sglang.srt.parser.reasoning_parser:ReasoningParser(model_type, stream_reasoning, tokenizer)",
     "sglang.srt.runtime_context:get_parallel",
+    *_of("sglang.srt.distributed.parallel_state:GroupCoordinator", "cpu_group", "device_group", "first_rank",
+         "is_first_rank"),
     # answers that may call tools
     *_of("sglang.srt.entrypoints.openai.serving_chat:OpenAIServingChat", "tokenizer_manager",
          "template_manager", "reasoning_parser", "default_sampling_params",

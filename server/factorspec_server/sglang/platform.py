@@ -34,6 +34,7 @@ def activate() -> None:
         return
     for name in [name for name in sys.modules if name.split(".")[0] == _NAME]:
         del sys.modules[name]
+    os.environ.setdefault("SGLANG_NCCL_SO_PATH", os.devnull)  # else ranks look for their GPUs to connect them
     sys.meta_path.insert(0, _Finder())
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from factorspec_server.engines.threads import usable_cores
+from factorspec_server.sglang import compat
 
 WORKERS_VARIABLE = "FACTORSPEC_WORKERS"
 DEADLINE_VARIABLE = "FACTORSPEC_DEADLINE_S"
@@ -54,9 +56,24 @@ class ServiceSettings:
         return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
 
 
-def keeps_records(settings: ServiceSettings, tp_size: int) -> bool:
-    """True if workers keep the records: ranks of one model would each ask workers of their own."""
-    return settings.workers > 0 and tp_size == 1
+def keeps_records(settings: ServiceSettings, setting: Callable[[str], Any]) -> bool:
+    """True if workers keep the records: of the first rank, where the others follow it (``ranks.py``).
+
+    Args:
+        settings: of the server.
+        setting: SGLang's settings by their names.
+    """
+    return settings.workers > 0 and ((setting("tp_size") or 1) == 1 or is_shared(setting))
+
+
+def is_shared(setting: Callable[[str], Any]) -> bool:
+    """True if there are several ranks, all with the same requests and tokens, so that one may lead them.
+
+    Beside other speculative algorithms they do not: those ask grammars for more than a row a step.
+    """
+    is_ours = setting("speculative_algorithm") in (None, compat.ALGORITHM_NAME)
+    others = any((setting(name) or 1) > 1 for name in ("pp_size", "attn_cp_size"))
+    return (setting("tp_size") or 1) > 1 and is_ours and not others and not setting("enable_dp_attention")
 
 
 def can_serve() -> bool:

@@ -18,6 +18,7 @@ Environment variables, read when the server starts (SGLang's command line takes 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ DRAFTING_VARIABLE = "FACTORSPEC_DRAFTING"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _ROWS = 7, 256
+_LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
 #: what ``auto`` is
 _BEST: dict[str, PolicyName] = {"cuda": "certain", "cpu": "tree"}
 
@@ -88,6 +90,11 @@ class Speculation:
         return DraftingSpec(name=name, width=max(1, most - 1), breadth=1, places=self.guesses)
 
 
+def _has_least_draws(server_args: Any) -> bool:
+    """True if SGLang has ranks agree on the least of the tokens that they draw; only the first one masks."""
+    return server_args.tp_size > 1 and os.environ.get(_LEAST_DRAWS, "").lower() in ("1", "true")
+
+
 def _drafting(given: str) -> DraftingName:
     for known in DRAFTINGS:
         if given == known:
@@ -120,13 +127,14 @@ def most_inputs(device: str) -> int:
 
 
 def refusals(server_args: Any) -> list[str]:
-    """The server's settings that would change answers or stop the server, each with what to do.
-
-    Ranks of one model must run the same shapes, and each measures its own costs: more than one is refused.
-    """
+    """The server's settings that would change answers or stop the server, each with what to do."""
     found = {
-        "--tp-size above 1: start one server for each GPU": server_args.tp_size > 1,
         "--pp-size above 1": server_args.pp_size > 1,
+        "--ep-size above 1": getattr(server_args, "ep_size", 1) > 1,
+        "--attn-cp-size above 1": getattr(server_args, "attn_cp_size", 1) > 1,
+        "SYNC_TOKEN_IDS_ACROSS_TP: ranks draw what the first one does, leave it out": _has_least_draws(
+            server_args
+        ),
         "--enable-dp-attention": bool(getattr(server_args, "enable_dp_attention", False)),
         "--enable-return-hidden-states": bool(getattr(server_args, "enable_return_hidden_states", False)),
         "--enable-lora": bool(getattr(server_args, "enable_lora", False)),

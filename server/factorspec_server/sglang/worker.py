@@ -11,7 +11,8 @@
     accept    acceptance.py     on the device; nobody waits
 
 Certain tokens are accepted without logits. Prefills run as they do without speculation, and steps in which
-nothing is constrained nearly so (``plain_step.py``).
+nothing is constrained nearly so (``plain_step.py``). Where several ranks run one model, chains, shape, rows
+and draws are the first one's (``ranks.py``).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
 from factorspec_server.sglang.plan_source import LocalPlans, PlanSource
 from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.process_parts import parts
+from factorspec_server.sglang.ranks import ranks_of
 from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
 from factorspec_server.sglang.shapes import Shape
@@ -47,6 +49,7 @@ from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_layout import StepLayout
 from factorspec_server.sglang.step_log import StepLog
+from factorspec_server.sglang.step_sharing import StepSharing
 from factorspec_server.sglang.step_tensors import StepTensors
 from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
 
@@ -63,13 +66,14 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._device = self._model_runner.device
         self._most: int = compat.setting(server_args, "speculative_num_draft_tokens")
         settings = Speculation.read(os.environ)
+        self._sharing = StepSharing(ranks_of(server_args))
         self._words = num_words(self._model_runner.model_config.vocab_size)
         self._spec = spec = settings.spec(self._device, self._most)
         self._waited_s = self._mask_s = 0.0
         parts().draft(spec)
         self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)
         self._staging = Staging(pinned=self._device == "cuda")
-        self._log = StepLog(settings.step_log)
+        self._log = StepLog(None if self._sharing.follows else settings.step_log)
         #: of the steps whose results are not there yet, the requests that write records, and what they run
         self._running: deque[list[tuple[Any, StepCounts, Chain] | None]] = deque()
         mr, guesses = self._model_runner, spec.guesses
@@ -86,11 +90,11 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     @cached_property
     def _chains(self) -> BatchChains:
-        return BatchChains(self._plans, session_grammar_of, _fail)
+        return BatchChains(self._plans, session_grammar_of, self._sharing.end, self._sharing.end_soon)
 
     @cached_property
     def _rows(self) -> MaskRows:
-        return MaskRows(self._plans, session_grammar_of, _fail)
+        return MaskRows(self._plans, session_grammar_of, self._sharing.end_soon)
 
     @property
     def draft_worker(self) -> None:
@@ -127,7 +131,8 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def tokens_stand(self, requests: Sequence[Any]) -> None:
         """Tokens were written to the grammars of these requests; called by our hooks (``algorithm.py``)."""
-        self._chains.tokens_stand(requests)
+        if not self._sharing.follows:
+            self._chains.tokens_stand(requests)
 
     def _prefill(self, batch: Any, on_publish: Publish | None) -> Any:
         if batch.has_grammar:
@@ -178,12 +183,13 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         after = lengths + accepted.lengths
         _publish(after, on_publish)
         verified = self._result(result, accepted, after)
-        if self._device == "cuda" and batch.has_grammar:
+        if self._device == "cuda" and batch.has_grammar and not self._sharing.follows:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
             self._plans.look_ahead(done.query)
             self._log.mark("looking ahead")
-        self._told(layout, shape, sum(len(chain.tokens) + 1 for chain in chains))
+        if not self._sharing.follows:
+            self._told(layout, shape, sum(len(chain.tokens) + 1 for chain in chains))
         return verified
 
     def _told(self, layout: StepLayout, shape: Shape, used: int) -> None:
@@ -197,7 +203,11 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""
+        if self._sharing.follows:
+            self._running.append([])
+            return self._sharing.hear(batch.reqs)
         chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes)
+        self._sharing.tell(chains, shape, batch.reqs)
         self._running.append(
             [
                 None if (drafted := _drafted(request)) is None else (request, drafted.steps, chain)
@@ -257,7 +267,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         """Mask, draw, and see what stands."""
         info = for_rows(batch.sampling_info, None if layout.has_one_row_each else step.askers)
         rows = None
-        if batch.has_grammar:
+        if batch.has_grammar and not self._sharing.follows:
             on_host = self._staging.block("rows", (len(step.rows), self._words), torch.int32)
             began_s = perf_counter()
             self._rows.fill(on_host, batch.reqs, chains, mask_known=batch.return_logprob)
@@ -266,6 +276,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
         kept = output.next_token_logits.clone() if batch.return_logprob else None
         drawn = draw(self._model_runner.sampler, output, info, step.positions[step.rows])
+        self._sharing.agree(drawn)
         accepted = accept(step.ends, drawn[step.picks])
         if kept is not None:
             output.next_token_logits = kept
@@ -300,9 +311,3 @@ def _layout(chains: Sequence[Chain], shape: Shape) -> StepLayout:
 
 def _drafted(request: Any) -> SessionGrammar | None:
     return None if is_free(request) else session_grammar_of(request.grammar)
-
-
-def _fail(request: Any, reason: str) -> None:
-    """End a request at the end of this step; nothing is asked of its grammar any more."""
-    request.to_finish = compat.FINISH_ABORT(reason)
-    request.grammar = None

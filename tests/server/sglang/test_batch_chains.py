@@ -253,3 +253,31 @@ def test_whoever_plans_is_told_whose_tokens_stand() -> None:
     BatchChains(plans, drafted_of, batch.fail).tokens_stand(requests)
     assert plans.sessions == [requests[0].grammar.session, requests[5].grammar.session]
     assert batch.failed == [(bad, "a budget ended")]
+
+
+def test_a_record_that_is_known_to_have_failed_is_ended_before_it_is_planned() -> None:
+    batch, known = Batch(), of(TWO_RECORDS)
+    known.grammar.error = FactorspecError("its keeper is gone")
+    ended, planned = batch.chains([known, of(ONE_RECORD)])
+    assert (ended, planned.then) == (ONE_TOKEN, END)
+    assert batch.failed == [(known, "its keeper is gone")]
+
+
+def test_who_ends_requests_between_steps_may_be_another() -> None:
+    class Gone(Grammar):
+        @property
+        def session(self) -> Session:
+            raise FactorspecError("its keeper is gone")
+
+        @session.setter
+        def session(self, session: Session) -> None:
+            """It is not kept."""
+
+    request, batch = Request(Gone(ToySession(ONE_RECORD))), Batch()
+    later: list[str] = []
+    chains = BatchChains(batch.plans, drafted_of, batch.fail, lambda one, reason: later.append(reason))
+    chains.tokens_stand([request])
+    assert (later, batch.failed) == (["its keeper is gone"], [])
+    assert str(request.grammar.error) == "its keeper is gone"
+    chains.of([request], [50])
+    assert batch.failed == [(request, "its keeper is gone")]

@@ -206,15 +206,20 @@ def test_the_command_says_what_is_served_and_that_it_ended(
 
 
 @pytest.mark.parametrize(
-    ("tp_size", "settings", "told"),
+    ("facts", "settings", "told"),
     [
-        (1, ServiceSettings(2, 2.5), "constraint workers 2, longest wait 2.5 s"),
-        (1, ServiceSettings(0), "records are kept by the scheduler"),
-        (2, ServiceSettings(2), "records are kept by the scheduler"),
+        ({"tp_size": 1}, ServiceSettings(2, 2.5), "constraint workers 2, longest wait 2.5 s"),
+        ({"tp_size": 1}, ServiceSettings(0), "records are kept by the scheduler"),
+        ({"tp_size": 2}, ServiceSettings(2, 2.5), "constraint workers 2, longest wait 2.5 s"),
+        (
+            {"tp_size": 2, "speculative_algorithm": "NGRAM"},
+            ServiceSettings(2),
+            "records are kept by the scheduler",
+        ),
     ],
 )
-def test_who_keeps_records_is_told(tp_size: int, settings: ServiceSettings, told: str) -> None:
-    assert serve_sglang._keepers(launch.Started({"tp_size": tp_size}, {}), settings) == told
+def test_who_keeps_records_is_told(facts: dict[str, Any], settings: ServiceSettings, told: str) -> None:
+    assert serve_sglang._keepers(launch.Started(facts, {}), settings) == told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,18 @@ def test_a_key_travels_by_environment_and_never_as_a_flag() -> None:
     assert sglang_environment(options(device="cpu"), {"OMP_NUM_THREADS": "7"})["OMP_NUM_THREADS"] == "7"
 
 
+@pytest.mark.parametrize("flags", [("--tp-size", "3"), ("--mem-fraction-static", "0.5", "--tp-size=3")])
+def test_ranks_on_a_cpu_are_told_their_cores(monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 7}, raising=False)
+    environment = sglang_environment(options(device="cpu", passed_on=flags), {})
+    assert environment["SGLANG_CPU_OMP_THREADS_BIND"] == "0,7|1|2"
+    assert sglang_environment(options(passed_on=flags), {}) == {}
+    given = sglang_environment(
+        options(device="cpu", passed_on=flags), {"SGLANG_CPU_OMP_THREADS_BIND": "4|5|6"}
+    )
+    assert given["SGLANG_CPU_OMP_THREADS_BIND"] == "4|5|6"
+
+
 def test_workers_and_their_deadline_travel_by_environment() -> None:
     given = sglang_environment(options(workers=0, deadline_s=2.5), {"FACTORSPEC_WORKERS": "7"})
     assert given == {"FACTORSPEC_WORKERS": "0", "FACTORSPEC_DEADLINE_S": "2.5"}
@@ -139,8 +152,9 @@ def test_weights_are_weighed_where_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "value"),
     [
-        (("--tp-size", "2"), "'2'"),
-        (("--tensor-parallel-size=8",), "'8'"),
+        (("--pp-size", "2"), "'2'"),
+        (("--pipeline-parallel-size=8",), "'8'"),
+        (("--ep-size", "2"), "'2'"),
         (("--page-size", "16"), "'16'"),
         (("--enable-lora",), None),
     ],

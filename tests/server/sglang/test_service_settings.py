@@ -13,6 +13,7 @@ from factorspec_server.sglang.service_settings import (
     DEADLINE_S,
     MOST_WORKERS,
     ServiceSettings,
+    is_shared,
     keeps_records,
 )
 
@@ -55,10 +56,22 @@ def test_where_the_system_lacks_what_it_takes_the_scheduler_keeps_records(
     assert ServiceSettings.read({"FACTORSPEC_WORKERS": "3"}, "cuda").workers == 0
 
 
-def test_ranks_of_one_model_have_no_workers_of_their_own() -> None:
-    assert keeps_records(ServiceSettings(2), 1)
-    assert not keeps_records(ServiceSettings(2), 2)
-    assert not keeps_records(ServiceSettings(0), 1)
+def test_workers_keep_the_records_of_several_ranks_where_these_follow_the_first() -> None:
+    def kept(workers: int = 2, **settings: object) -> bool:
+        return keeps_records(ServiceSettings(workers), settings.get)
+
+    assert kept(tp_size=1, speculative_algorithm="NGRAM")
+    assert kept(tp_size=2, speculative_algorithm="FACTORSPEC")
+    assert kept(tp_size=2, pp_size=1)
+    assert not kept(tp_size=2, speculative_algorithm="NGRAM")
+    assert not kept(tp_size=2, pp_size=2)
+    assert not kept(tp_size=2, enable_dp_attention=True)
+    assert not kept(0)
+
+
+def test_a_single_rank_follows_nobody() -> None:
+    assert not is_shared({"tp_size": 1}.get)
+    assert is_shared({"tp_size": 4}.get)
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,10 @@ def server_args(**changes: object) -> SimpleNamespace:
 def test_settings_of_the_server_that_cannot_go_with_it_are_refused() -> None:
     assert refusals(server_args()) == []
     assert refusals(server_args(page_size=None)) == []
-    assert refusals(server_args(tp_size=2, page_size=16)) == [
-        "--tp-size above 1: start one server for each GPU",
+    assert refusals(server_args(tp_size=2)) == []
+    assert refusals(server_args(pp_size=2, ep_size=2, page_size=16)) == [
+        "--pp-size above 1",
+        "--ep-size above 1",
         "--page-size above 1",
     ]
     assert refusals(server_args(disaggregation_mode="decode", speculative_num_draft_tokens=1)) == [
@@ -72,6 +74,13 @@ def test_settings_of_the_server_that_cannot_go_with_it_are_refused() -> None:
         "--speculative-num-draft-tokens below 2",
     ]
     assert most_inputs("cuda") == 128
+
+
+def test_ranks_that_would_draw_the_least_token_of_all_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYNC_TOKEN_IDS_ACROSS_TP", "True")
+    assert refusals(server_args()) == []
+    (told,) = refusals(server_args(tp_size=2))
+    assert told.startswith("SYNC_TOKEN_IDS_ACROSS_TP: ")
 
 
 def test_staging_hands_out_two_blocks_in_turn() -> None:

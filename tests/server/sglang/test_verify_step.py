@@ -26,6 +26,7 @@ from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_log import StepLog
+from factorspec_server.sglang.step_sharing import StepSharing
 from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, highest_allowed, random_alternatives
 from tests.server.sglang.test_batch_chains import Grammar, drafted_of, sampling
@@ -128,6 +129,7 @@ def worker_of(model: Model, policy: DraftingPolicy, most_rows: int) -> Any:
         _model_runner=SimpleNamespace(sampler=sampler, war_fastpath_read_done_event=None),
         _log=StepLog(None),
         _running=deque(),
+        _sharing=StepSharing(),
         _staging=Staging(pinned=False),
         _waited_s=0.0,
         _plans=plans,

@@ -1,0 +1,79 @@
+"""A step among the ranks of one model: what the first one tells, and when all of them end a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from factorspec_server.sglang import compat
+from factorspec_server.sglang.chains import Chain
+from factorspec_server.sglang.ranks import Ranks
+from factorspec_server.sglang.session_grammar import session_grammar_of
+from factorspec_server.sglang.shapes import Shape
+from factorspec_server.sglang.shared_grammar import GIVEN_UP
+from factorspec_server.sglang.shared_step import SharedStep
+
+
+class StepSharing:
+    """This rank's part; used by the scheduler's thread alone.
+
+    Args:
+        ranks: of the model; None: this one is alone.
+    """
+
+    def __init__(self, ranks: Ranks | None = None) -> None:
+        self._ranks = ranks
+        #: given up in this step
+        self._ended: list[Any] = []
+
+    @property
+    def follows(self) -> bool:
+        """Another rank plans, masks and draws."""
+        return self._ranks is not None and not self._ranks.is_first
+
+    def end(self, request: Any, reason: str) -> None:
+        """End a request while a step is planned: the others do with that step."""
+        if self._ranks is not None:
+            self._ended.append(request)
+            grammar = session_grammar_of(request.grammar)
+            if grammar is not None:
+                grammar.finished = True
+        _end(request, reason)
+
+    def end_soon(self, request: Any, reason: str) -> None:
+        """End a request at another time: at once, or left to its grammar, which is asked on all ranks alike.
+
+        Ours has the next step end it (``LeadingGrammar``); another that allows no token refuses whatever is
+        drawn.
+        """
+        if self._ranks is None:
+            _end(request, reason)
+
+    def tell(self, chains: Sequence[Chain], shape: Shape, requests: Sequence[Any]) -> None:
+        """Let the others know the step of these requests."""
+        if self._ranks is not None:
+            ended = {id(request) for request in self._ended}
+            places = [at for at, request in enumerate(requests) if id(request) in ended]
+            self._ended = []
+            self._ranks.tell(SharedStep(chains, shape, places).numbers)
+
+    def hear(self, requests: Sequence[Any]) -> tuple[list[Chain], Shape]:
+        """The step of these requests as the first rank tells it; ends those that it gives up."""
+        assert self._ranks is not None
+        step = SharedStep.of(self._ranks.hear())
+        for at in step.ended:
+            _end(requests[at], GIVEN_UP)
+        return [*step.chains], step.shape
+
+    def agree(self, drawn: torch.Tensor) -> None:
+        """Overwrite what was drawn with what the first rank drew."""
+        if self._ranks is not None:
+            self._ranks.share(drawn)
+
+
+def _end(request: Any, reason: str) -> None:
+    """End a request at the end of this step; nothing is asked of its grammar any more."""
+    request.to_finish = compat.FINISH_ABORT(reason)
+    request.grammar = None
