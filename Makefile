@@ -80,8 +80,8 @@ tokenizers: $(DEV_STAMP)  ## fetch the real tokenizers that tests and benchmarks
 openai-versions: $(DEV_STAMP)  ## the openai package's oldest supported release against our server
 	$(BIN)/python -m tests.conformance.openai_versions $(FETCH)
 
-ci-sglang: $(DEV_STAMP)  ## SGLang with our plugin on this CPU: installs it (9 GB, kept), tests it, kills it; SGLANG=0.5.23
-	$(BIN)/python -m tests.sglang $(FETCH) $(if $(WITHIN),--within $(WITHIN)) $(if $(SGLANG),--sglang $(SGLANG))
+ci-sglang: $(DEV_STAMP)  ## SGLang with our plugin on this CPU: installs it (9 GB, kept), tests it, kills it; SGLANG=0.5.23, RANKS=2
+	$(BIN)/python -m tests.sglang $(FETCH) $(if $(WITHIN),--within $(WITHIN)) $(if $(SGLANG),--sglang $(SGLANG)) $(if $(RANKS),--ranks $(RANKS))
 
 benchmarks: $(DEV_STAMP)  ## NATURAL PLAN trips: DATA=folder LIMIT=20
 	for variant in strict loose open; do \
