@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,13 @@ import torch
 from factorspec_sdk.errors import EngineError
 from factorspec_server.drafting import Chain as Guessing
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.session_grammar import session_grammar_of
+from factorspec_server.sglang.shared_grammar import FollowingGrammar, LeadingGrammar
 from factorspec_server.sglang.step_sharing import StepSharing
 from tests.server.engines.toy_session import ToySession, random_alternatives
 from tests.server.sglang.test_plain_step import modules
 from tests.server.sglang.test_verify_step import (
+    END,
     PROMPT,
     Model,
     batch_of,
@@ -27,6 +31,12 @@ from tests.server.sglang.test_verify_step import (
 )
 
 __all__ = ["modules"]
+
+
+class Record(ToySession):
+    def commit(self, token_ids: Sequence[int]) -> Any:
+        super().commit(token_ids)
+        return len(token_ids)
 
 
 class Line:
@@ -76,8 +86,8 @@ class Rank:
         return new
 
 
-def pair(sessions: list[ToySession | None]) -> tuple[Rank, Rank]:
-    line = Line()
+def pair(sessions: list[ToySession | None], line: Line | None = None) -> tuple[Rank, Rank]:
+    line = Line() if line is None else line
     first = Rank(sessions, line.rank(is_first=True), draws=True)
     other = Rank(sessions, line.rank(is_first=False), draws=False)
     for name in ("_plans", "_chains", "_rows", "_drafting"):
@@ -129,3 +139,57 @@ def test_what_goes_wrong_between_steps_waits_for_the_next_one() -> None:
     other.worker.tokens_stand(other.requests)  # it keeps no records
     alone = Rank([ToySession(((3, 4, 5),))], None, draws=True)
     assert np.array_equal(alone.step([0]), [[3, 4, 5, 90]])
+
+
+def pair_of_grammars(line: Line, *records: tuple[int, ...]) -> tuple[Rank, Rank]:
+    """Ranks whose requests have the grammar objects that SGLang gets."""
+    first, other = pair([Record((record,)) for record in records], line)
+    for slot, one in enumerate(first.requests):
+        session: Any = one.grammar.session
+        one.grammar = LeadingGrammar(session, (END,), line.rank(is_first=True))
+        other.requests[slot].grammar = FollowingGrammar((END,), line.rank(is_first=False))
+    for name in ("_chains", "_rows"):
+        vars(first.worker)[name]._drafted_of = session_grammar_of
+    return first, other
+
+
+def written_on_both(first: Rank, other: Rank) -> list[list[int]]:
+    """A step of all requests, and its tokens to the grammars, before anybody looks at results."""
+    running = [*range(len(first.requests))]
+    new = first.step(running)
+    assert other.step(running) == new
+    for rank in (first, other):
+        for one, tokens in zip(rank.requests, new, strict=True):
+            for token in tokens:
+                if one.grammar is not None and not one.grammar.is_terminated():
+                    one.grammar.accept_token(token)
+    return new
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_record_that_has_ended_with_the_last_step_is_part_of_the_next_one_on_both_ranks() -> None:
+    line = Line()
+    first, other = pair_of_grammars(line, (3, 4, 5), tuple(range(10, 40)))
+    assert written_on_both(first, other)[0] == [3, 4, 5, END]
+    assert [rank.requests[0].grammar.is_terminated() for rank in (first, other)] == [True, True]
+    (ended, goes_on) = written_on_both(first, other)
+    assert len(ended) == 1
+    assert len(goes_on) > 1
+    assert not line.kept  # else a rank waits for another one that never comes
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_record_given_up_in_a_step_ends_with_the_next_one_on_both_ranks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(compat.__dict__, "FINISH_ABORT", lambda reason: reason)
+    line = Line()
+    first, other = pair_of_grammars(line, tuple(range(10, 40)), tuple(range(10, 40)))
+    written_on_both(first, other)
+    first.requests[0].grammar.give_up(EngineError("its keeper is gone"))
+    assert [rank.requests[0].to_finish for rank in (first, other)] == [None, None]
+    written_on_both(first, other)
+    assert first.requests[0].to_finish == "its keeper is gone"
+    assert other.requests[0].to_finish == "the record was given up"
+    assert [[one.grammar is None for one in rank.requests] for rank in (first, other)] == [[True, False]] * 2
+    assert not line.kept
