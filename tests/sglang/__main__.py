@@ -151,6 +151,7 @@ def _serving(python: Path, search: Path, model: Path, ranks: int, log: Path) -> 
     mark = secrets.token_hex(8)
     environment = {
         **os.environ, _MARK: mark, "PYTHONPATH": str(search), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
+        "SPT_NOENV": "1",  # else SGLang's names of processes are written over the mark
     }  # fmt: skip
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
