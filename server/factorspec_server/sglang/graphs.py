@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from factorspec_server.drafting import CostModel
 from factorspec_server.sglang import compat, many_rows
 from factorspec_server.sglang.eager_costs import EagerCosts
+from factorspec_server.sglang.layout_kernels import compile_layouts
 from factorspec_server.sglang.shapes import ManyRows, Shape, Shapes
 from factorspec_server.sglang.speculation import Speculation
 
@@ -89,6 +91,11 @@ class Graphs:
         if has_ragged:
             most = runners.MANY_RAGGED
             self._ragged = runners.build(mr, algorithm, self._most, ragged=True, many_inputs=most, **wide)
+            began_s = perf_counter()
+            num_kinds = compile_layouts(self._ragged.graphs)
+            logger.info(
+                "FactorSpec: laid out %d kinds of ragged steps, %.1f s", num_kinds, perf_counter() - began_s
+            )
             tiers = tuple(self._ragged.graphs.capture_num_tokens)
             cost = runners.costs([self._ragged.graphs])
         self.shapes = Shapes(

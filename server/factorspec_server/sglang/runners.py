@@ -126,9 +126,10 @@ class ChainRunner(compat.DecodeCudaGraphRunner):
     def _rows(self, num_tokens: int) -> int:
         if self.has_many and self.many is not None:
             return min(num_tokens, len(self.many))
-        return self._slots(num_tokens)
+        return self.slots(num_tokens)
 
-    def _slots(self, num_tokens: int) -> int:
+    def slots(self, num_tokens: int) -> int:
+        """Places for requests in a step of so many inputs."""
         if self.ragged_verify_mode:
             return int(self._ragged_capture_slots(num_tokens))
         return num_tokens // int(self.captured_req_width)

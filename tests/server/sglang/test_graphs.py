@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from factorspec_server.drafting import CostModel
+from factorspec_server.sglang import graphs as graphs_module
 from factorspec_server.sglang import many_rows
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.shapes import Shape
@@ -62,6 +63,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(many_rows, "logits_of", lambda _, rows: [0] * rows)
     monkeypatch.setattr(many_rows, "row_s", lambda _: 3e-6)
     monkeypatch.setitem(sys.modules, "factorspec_server.sglang.runners", runners)
+    monkeypatch.setattr(
+        graphs_module, "compile_layouts", lambda graphs: made.append(f"laid out {graphs.name}")
+    )
     config = ModuleType("config")
     vars(config).update(Backend=SimpleNamespace(DISABLED="disabled"))
     monkeypatch.setitem(sys.modules, "sglang.srt.model_executor.cuda_graph_config", config)
@@ -83,7 +87,7 @@ def model_runner(*, ragged: bool = True, device: str = "cuda", no_graphs: bool =
 def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(built: list[str]) -> None:
     graphs = Graphs(model_runner(), None, Speculation((1, 8, 32, 64)), 32)
     graphs.capture()
-    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32"]
+    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32", "laid out ragged 32"]
     assert graphs.shapes.many is None
     shapes = graphs.shapes
     assert (shapes.widths, shapes.tiers, shapes.most_inputs) == ((1, 8, 32), (16, 64, 512), 256)
@@ -94,7 +98,7 @@ def test_where_guesses_may_run_there_are_steps_with_many_rows(built: list[str]) 
     runner = model_runner()
     graphs = Graphs(runner, None, Speculation((1, 8, 32)), 32, guesses=True)
     graphs.capture()
-    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32"]
+    assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32", "laid out ragged 32"]
     many = graphs.shapes.many
     assert many is not None
     assert (many.most, many.requests, many.tiers, many.row_s) == (256, {8: 4, 32: 4}, (16, 64), 3e-6)
