@@ -42,7 +42,6 @@ class MaskRows:
             chains: of the requests.
             mask_known: where a token is known allow that one alone, as logprobs want it.
         """
-        rows.fill_(_ALL)
         first = 0
         wanted: list[tuple[Any, Decision]] = []
         wanting: list[Any] = []
@@ -52,11 +51,15 @@ class MaskRows:
                 if decision.allowed is not None:
                     wanted.append((array[first + place], decision))
                     wanting.append(request)
-                elif not is_free(request):
-                    self._fill_foreign(rows, first + place, request)
-            if mask_known and chain.then is not None and not chain.decisions:
-                array[first] = 0
-                array[first].view("uint32")[chain.then // 32] = 1 << chain.then % 32
+                else:
+                    array[first + place] = _ALL
+                    if not is_free(request):
+                        self._fill_foreign(rows, first + place, request)
+            if not chain.decisions:
+                array[first] = _ALL
+                if mask_known and chain.then is not None:
+                    array[first] = 0
+                    array[first].view("uint32")[chain.then // 32] = 1 << chain.then % 32
             first += chain.num_rows
         for (row, _), request, failed in zip(wanted, wanting, self._plans.fill_rows(wanted), strict=True):
             if failed is not None:

@@ -84,7 +84,7 @@ class Batch:
     def rows(
         self, requests: list[Request], chains: list[Chain], *, mask_known: bool = False
     ) -> list[list[int]]:
-        rows = torch.zeros((sum(chain.num_rows for chain in chains), WORDS), dtype=torch.int32)
+        rows = torch.full((sum(chain.num_rows for chain in chains), WORDS), 0x5A5A5A5A, dtype=torch.int32)
         MaskRows(self.plans, drafted_of, self.fail).fill(rows, requests, chains, mask_known=mask_known)
         bits = np.unpackbits(rows.numpy().view(np.uint8), axis=1, bitorder="little")
         return [np.flatnonzero(row).tolist() for row in bits]
