@@ -150,6 +150,7 @@ def _serving(python: Path, search: Path, model: Path, ranks: int, log: Path) -> 
     """``factorspec serve --engine sglang``, killed at the end."""
     mark = secrets.token_hex(8)
     environment = {
+        "FACTORSPEC_AHEAD": "1",  # as on CUDA
         **os.environ, _MARK: mark, "PYTHONPATH": str(search), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
         "SPT_NOENV": "1",  # else SGLang's names of processes are written over the mark
     }  # fmt: skip

@@ -10,7 +10,8 @@ does with batches that nothing constrains::
     launch of the next one                   results of the last step, with those tokens
 
 A request that ends with the last step is part of the next one in both: batches are made before. Prefills are
-looked at first, as SGLang does it.
+looked at first, as SGLang does it. A step that the worker launches ahead (``ahead.py``) does not even wait
+for the tokens: it has them written itself, once it is launched.
 
 At many requests SGLang takes milliseconds to look at each one's result; whoever plans the next step hears
 from the tokens first (``PlanSource.tokens_stand``).
@@ -19,6 +20,7 @@ from the tokens first (``PlanSource.tokens_stand``).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from factorspec_server.sglang import compat
@@ -47,10 +49,16 @@ class EarlyTokens:
         last, result = waiting[0]
         if not (batch.forward_mode.is_decode() and last.forward_mode.is_decode()):
             return None
+        write_tokens = partial(self._write, scheduler, last, result)
+        if not scheduler.batch_result_processor.model_worker.launches_ahead(batch, write_tokens):
+            write_tokens()
+        return False
+
+    def _write(self, scheduler: Any, last: Any, result: Any) -> None:
+        """Wait for a step's tokens, and have SGLang write them to the grammars."""
         if result.copy_done is not None:
             result.copy_done.synchronize()
         self._resolved = result, compat.resolve_tokens(scheduler, result, last)
-        return False
 
     def resolve(self, original: Callable[..., Any], processor: Any, result: Any, batch: Any) -> Any:
         """Hook around what writes a verify step's tokens to the grammars, of all requests: once a step."""

@@ -9,6 +9,8 @@ Environment variables, read when the server starts (SGLang's command line takes 
                            (``drafting_policy``), or ``auto``: what was measured to be best
 ``FACTORSPEC_GUESSES``     most guesses of a request in a step, behind one another; usual is 7
 ``FACTORSPEC_ROWS``        most rows of logits in a step, on CUDA; usual is 256
+``FACTORSPEC_AHEAD``       ``0``: no step is launched before the last one's tokens are known (``ahead.py``);
+                           usual is 1 on CUDA; on CPU, where nothing runs beside, 0
 ``FACTORSPEC_STEP_LOG``    a file that gets a line for each verify step (``step_log.py``)
 ``FACTORSPEC_WORKERS``     processes that keep the records (``service_settings.py``); ``0``: the
                            scheduler does; usual is 1 on CPU, half of the cores up to 8 on CUDA
@@ -49,6 +51,7 @@ class Speculation:
         drafting: what is drafted.
         guesses: most of a request in a step.
         rows: most rows of logits in a step.
+        ahead: steps may be launched ahead; None: on CUDA.
         step_log: a file for what each step took.
     """
 
@@ -57,6 +60,7 @@ class Speculation:
     drafting: DraftingName = "auto"
     guesses: int = _GUESSES
     rows: int = _ROWS
+    ahead: bool | None = None
     step_log: Path | None = None
 
     @classmethod
@@ -66,16 +70,14 @@ class Speculation:
         Raises:
             ValueError: one has no value that there is.
         """
-        ragged = environment.get("FACTORSPEC_RAGGED", "")
-        if ragged not in ("", "0", "1"):
-            raise ValueError(f"FACTORSPEC_RAGGED must be 0 or 1, got {ragged!r}")
         log = environment.get("FACTORSPEC_STEP_LOG")
         return cls(
             _widths(environment.get("FACTORSPEC_WIDTHS", "")),
-            ragged == "1" if ragged else None,
+            _switch(environment, "FACTORSPEC_RAGGED"),
             _drafting(environment.get(DRAFTING_VARIABLE, "auto")),
             guesses=_above_0(environment, "FACTORSPEC_GUESSES", _GUESSES),
             rows=_above_0(environment, "FACTORSPEC_ROWS", _ROWS),
+            ahead=_switch(environment, "FACTORSPEC_AHEAD"),
             step_log=Path(log) if log else None,
         )
 
@@ -100,6 +102,13 @@ def _drafting(given: str) -> DraftingName:
         if given == known:
             return known
     raise ValueError(f"{DRAFTING_VARIABLE} must be one of {', '.join(DRAFTINGS)}, got {given!r}")
+
+
+def _switch(environment: Mapping[str, str], name: str) -> bool | None:
+    text = environment.get(name, "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"{name} must be 0 or 1, got {text!r}")
+    return text == "1" if text else None
 
 
 def _above_0(environment: Mapping[str, str], name: str, usual: int) -> int:

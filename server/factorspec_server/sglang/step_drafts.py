@@ -29,8 +29,21 @@ class StepDrafts:
         self._most = most
         self._clock = clock
 
-    def of(self, chains: BatchChains, batch: Any, shapes: Shapes) -> tuple[list[Chain], Shape]:
-        """The chain of each request, as long as it runs, and the shape of the step."""
+    def guesses_rest(self, num_requests: int) -> bool:
+        """True if the plans of the next step, of so many requests, would not guess; called once a step."""
+        return not self._gate.is_open(num_requests)
+
+    def of(
+        self, chains: BatchChains, batch: Any, shapes: Shapes, *, spared_s: float = 0.0
+    ) -> tuple[list[Chain], Shape]:
+        """The chain of each request, as long as it runs, and the shape of the step.
+
+        Args:
+            chains: of batches.
+            batch: of the step.
+            shapes: that can run.
+            spared_s: seconds that a step without guesses would take less than ``shapes`` says.
+        """
         rooms, count = self._rooms(batch), len(batch.reqs)
         guesses = self._gate.is_open(count) and shapes.many is not None and not draws_one_by_one(batch)
         began_s = self._clock()
@@ -40,7 +53,8 @@ class StepDrafts:
             found = [chain if chain.is_certain else chain.cut(chain.num_certain) for chain in found]
         chosen = choose(shapes, found)
         if guesses:
-            self._gate.learn(count, chosen.step, chosen.without, took_s)
+            without = chosen.without._replace(seconds=chosen.without.seconds - spared_s)
+            self._gate.learn(count, chosen.step, without, took_s)
         return [chain.cut(most) for chain, most in zip(found, chosen.cuts, strict=True)], chosen.shape
 
     def _rooms(self, batch: Any) -> list[int]:

@@ -6,7 +6,8 @@
 
 Times are milliseconds of wall clock on the scheduler's thread, in the order in which things are done;
 ``between`` is what the scheduler did since the step before, waiting for the device included. ``wait`` is what
-the step stood waiting for the constraint service, and part of the others. Lines are written some at a time.
+the step stood waiting for the constraint service, and part of the others; ``tokens`` is how long a step that
+is launched ahead waited for those of the one before. Lines are written some at a time.
 Every ``SUMMED_STEPS`` steps the server's log says how long half of them waited at most, and 99 in 100.
 """
 

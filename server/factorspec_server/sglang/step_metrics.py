@@ -3,6 +3,7 @@
 Names and labels, beside those of records (``record_metrics.py``)::
 
     factorspec_step_width                       most inputs of a request in a verify step
+    factorspec_steps_ahead_total                steps launched before the tokens of the last one were known
     factorspec_step_wait_seconds                how long a step waited for the constraint service
     factorspec_mask_seconds                     how long writing a step's mask rows took, on the host
     factorspec_service_workers                  workers alive
@@ -37,10 +38,13 @@ class StepMetrics:
     """What the steps of one scheduler took; make it once, after SGLang has set up its directory."""
 
     def __init__(self) -> None:
-        from prometheus_client import Histogram
+        from prometheus_client import Counter, Histogram
 
         self._width = Histogram(
             "factorspec_step_width", "Most inputs of a request in a verify step.", buckets=_WIDTHS
+        )
+        self._ahead = Counter(
+            "factorspec_steps_ahead", "Steps launched before the tokens of the last one were known."
         )
         self._wait = Histogram(
             "factorspec_step_wait_seconds",
@@ -51,8 +55,10 @@ class StepMetrics:
             "factorspec_mask_seconds", "Seconds to write a step's mask rows.", buckets=_MASK_BOUNDS_S
         )
 
-    def step(self, *, width: int, wait_s: float, mask_s: float) -> None:
+    def step(self, *, width: int, wait_s: float, mask_s: float, is_ahead: bool = False) -> None:
         """Count a verify step. Some microseconds."""
+        if is_ahead:
+            self._ahead.inc()
         self._width.observe(width)
         self._wait.observe(wait_s)
         self._mask.observe(mask_s)

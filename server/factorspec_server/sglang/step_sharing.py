@@ -29,6 +29,11 @@ class StepSharing:
         self._ended: list[Any] = []
 
     @property
+    def is_alone(self) -> bool:
+        """There are no other ranks."""
+        return self._ranks is None
+
+    @property
     def follows(self) -> bool:
         """Another rank plans, masks and draws."""
         return self._ranks is not None and not self._ranks.is_first

@@ -11,8 +11,9 @@
     accept    acceptance.py     on the device; nobody waits
 
 Certain tokens are accepted without logits. Prefills run as they do without speculation, and steps in which
-nothing is constrained nearly so (``plain_step.py``). Where several ranks run one model, chains, shape, rows
-and draws are the first one's (``ranks.py``).
+nothing is constrained nearly so (``plain_step.py``). Where hardly anything becomes certain, in free text,
+steps have one input of each request and are launched before the last one's tokens are known (``ahead.py``).
+Where several ranks run one model, chains, shape, rows and draws are the first one's (``ranks.py``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import torch
 
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.acceptance import Accepted, accept
+from factorspec_server.sglang.ahead import Ahead
 from factorspec_server.sglang.batch_chains import BatchChains, is_free
 from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draw, for_rows, mask
@@ -42,7 +44,7 @@ from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.ranks import ranks_of
 from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
-from factorspec_server.sglang.shapes import Shape
+from factorspec_server.sglang.shapes import HOST_S, Shape
 from factorspec_server.sglang.speculation import Speculation
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_counts import StepCounts
@@ -54,6 +56,7 @@ from factorspec_server.sglang.step_tensors import StepTensors
 from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
 
 Publish = Callable[[torch.Tensor], None]
+WriteTokens = Callable[[], None]
 
 
 class FactorSpecWorker(compat.BaseSpecWorker):
@@ -72,6 +75,12 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._waited_s = self._mask_s = 0.0
         parts().draft(spec)
         self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)
+        may_go = self._device == "cuda" if settings.ahead is None else settings.ahead
+        vocab_size = self._model_runner.model_config.vocab_size
+        self._ahead = Ahead(vocab_size, is_on=may_go and self._sharing.is_alone)
+        self._could_go_ahead = False
+        #: writes the last step's tokens, where the next step goes ahead of them
+        self._write_tokens: WriteTokens | None = None
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(None if self._sharing.follows else settings.step_log)
         #: of the steps whose results are not there yet, the requests that write records, and what they run
@@ -127,12 +136,27 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         compat.record_stream_for_v2_verify(batch, None, stream)
         if not batch.forward_mode.is_decode():
             return self._prefill(batch, on_publish)
+        write_tokens, self._write_tokens = self._write_tokens, None
+        if write_tokens is not None:
+            return self._launched_ahead(batch, write_tokens, on_publish)
         return self._plain(batch, on_publish) if is_plain(batch) else self._verify(batch, on_publish)
 
     def tokens_stand(self, requests: Sequence[Any]) -> None:
         """Tokens were written to the grammars of these requests; called by our hooks (``algorithm.py``)."""
         if not self._sharing.follows:
             self._chains.tokens_stand(requests)
+
+    def launches_ahead(self, batch: Any, write_tokens: WriteTokens) -> bool:
+        """True if the batch is to be launched before the last step's tokens are known; asked by our hook.
+
+        Args:
+            batch: runs next, behind a step that runs still.
+            write_tokens: waits for that step, writes its tokens to the grammars; the launched step calls it.
+        """
+        self._could_go_ahead = self._ahead.is_fit(batch)
+        if self._could_go_ahead and self._drafting.guesses_rest(len(batch.reqs)):
+            self._write_tokens = write_tokens
+        return self._write_tokens is not None
 
     def _prefill(self, batch: Any, on_publish: Publish | None) -> Any:
         if batch.has_grammar:
@@ -159,6 +183,31 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._log.end(requests=count, width=1, inputs=count, used=count)
         return self._result(result, accepted, after)
 
+    def _launched_ahead(self, batch: Any, write_tokens: WriteTokens, on_publish: Publish | None) -> Any:
+        """A step of one input of each request, whose mask rows are written while it runs."""
+        self._staging.next_step()
+        self._mask_s = 0.0
+        self._log.mark("between")
+        positions, count = batch.seq_lens, len(batch.reqs)
+        set_inputs(batch)
+        as_decode(batch)
+        after = batch.seq_lens
+        _publish(after, on_publish)
+        result = self._run(batch, Shape(1), None, count)
+        self._log.mark("launch")
+        write_tokens()
+        self._log.mark("tokens")
+        chains = self._chains.of(batch.reqs, [0] * count)
+        self._runs(batch.reqs, chains)
+        self._log.mark("plans")
+        info, output = for_rows(batch.sampling_info), result.logits_output
+        self._mask(batch, info, output, chains, count, mask_known=True)
+        accepted = self._one_each(draw(self._model_runner.sampler, output, info, positions))
+        self._log.mark("rows and drawing")
+        self._look_ahead()
+        self._told(requests=count, width=1, inputs=count, used=count, is_ahead=True)
+        return self._result(result, accepted, after)
+
     def _one_each(self, drawn: torch.Tensor) -> Accepted:
         last = drawn.to(torch.int64)
         return Accepted(last[:, None], torch.ones(len(last), dtype=torch.int32, device=self._device), last)
@@ -174,6 +223,9 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         layout.fill(block.numpy(), chains, batch.seq_lens_cpu.numpy())
         step = StepTensors.of(block.to(self._device, non_blocking=True), layout)
         lengths = batch.seq_lens
+        known = all(chain.is_certain for chain in chains)
+        if known:  # how long requests are behind the step, so that another may be launched while it runs
+            _publish(lengths + step.counts, on_publish)
         self._log.mark("block")
         result = self._forward(batch, step, layout, shape)
         self._log.mark("launch")
@@ -181,40 +233,55 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._log.mark("rows and drawing")
         batch.forward_mode = compat.ForwardMode.DECODE
         after = lengths + accepted.lengths
-        _publish(after, on_publish)
+        if not known:
+            _publish(after, on_publish)
         verified = self._result(result, accepted, after)
-        if self._device == "cuda" and batch.has_grammar and not self._sharing.follows:
+        if batch.has_grammar:
+            self._look_ahead()
+        used = sum(len(chain.tokens) + 1 for chain in chains)
+        self._told(requests=layout.num_requests, width=shape.width, inputs=layout.num_inputs, used=used)
+        return verified
+
+    def _look_ahead(self) -> None:
+        """Have plans worked out until the device has come so far."""
+        if self._device == "cuda" and not self._sharing.follows:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
             self._plans.look_ahead(done.query)
             self._log.mark("looking ahead")
-        if not self._sharing.follows:
-            self._told(layout, shape, sum(len(chain.tokens) + 1 for chain in chains))
-        return verified
 
-    def _told(self, layout: StepLayout, shape: Shape, used: int) -> None:
-        """Say what the step was like; ``used``: inputs without padding."""
+    def _told(self, *, requests: int, width: int, inputs: int, used: int, is_ahead: bool = False) -> None:
+        """Say what the step was like, see ``StepLog``."""
+        if self._sharing.follows:
+            return
         waited_s, self._waited_s = self._waited_s, self._plans.waited_s
         wait_s, metrics = self._waited_s - waited_s, parts().metrics
         if metrics is not None:
-            metrics.step(width=shape.width, wait_s=wait_s, mask_s=self._mask_s)
-        num_requests, num_inputs = layout.num_requests, layout.num_inputs
-        self._log.end(requests=num_requests, width=shape.width, inputs=num_inputs, used=used, wait_s=wait_s)
+            metrics.step(width=width, wait_s=wait_s, mask_s=self._mask_s, is_ahead=is_ahead)
+        self._log.end(requests=requests, width=width, inputs=inputs, used=used, wait_s=wait_s)
 
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""
         if self._sharing.follows:
             self._running.append([])
             return self._sharing.hear(batch.reqs)
-        chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes)
+        spared_s = HOST_S if self._could_go_ahead else 0.0
+        self._could_go_ahead = False
+        chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes, spared_s=spared_s)
         self._sharing.tell(chains, shape, batch.reqs)
+        self._runs(batch.reqs, chains)
+        return chains, shape
+
+    def _runs(self, requests: Sequence[Any], chains: Sequence[Chain]) -> None:
+        """These chains run: keep whose they are until it is known what stands of them."""
+        grammars = [_drafted(request) for request in requests]
+        self._ahead.saw(grammars, chains)
         self._running.append(
             [
-                None if (drafted := _drafted(request)) is None else (request, drafted.steps, chain)
-                for request, chain in zip(batch.reqs, chains, strict=True)
+                None if grammar is None else (request, grammar.steps, chain)
+                for request, grammar, chain in zip(requests, grammars, chains, strict=True)
             ]
         )
-        return chains, shape
 
     def on_verify_complete_cpu(self, num_correct_drafts_per_req: list[int], batch_size: int = 0) -> None:
         """SGLang calls it for each verify step, in order, once its result is on the host.
@@ -266,14 +333,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     ) -> Accepted:
         """Mask, draw, and see what stands."""
         info = for_rows(batch.sampling_info, None if layout.has_one_row_each else step.askers)
-        rows = None
-        if batch.has_grammar and not self._sharing.follows:
-            on_host = self._staging.block("rows", (len(step.rows), self._words), torch.int32)
-            began_s = perf_counter()
-            self._rows.fill(on_host, batch.reqs, chains, mask_known=batch.return_logprob)
-            self._mask_s = perf_counter() - began_s
-            rows = on_host.to(self._device, non_blocking=True)
-        mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
+        self._mask(batch, info, output, chains, len(step.rows), mask_known=batch.return_logprob)
         kept = output.next_token_logits.clone() if batch.return_logprob else None
         drawn = draw(self._model_runner.sampler, output, info, step.positions[step.rows])
         self._sharing.agree(drawn)
@@ -283,6 +343,19 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             every = torch.arange(layout.num_requests, device=self._device)
             compat.add_logprobs(batch, output, accepted.last, every[:, None])
         return accepted
+
+    def _mask(
+        self, batch: Any, info: Any, output: Any, chains: Sequence[Chain], num_rows: int, *, mask_known: bool
+    ) -> None:
+        """Write the mask rows of chains, and apply them to the logits."""
+        rows = None
+        if batch.has_grammar and not self._sharing.follows:
+            on_host = self._staging.block("rows", (num_rows, self._words), torch.int32)
+            began_s = perf_counter()
+            self._rows.fill(on_host, batch.reqs, chains, mask_known=mask_known)
+            self._mask_s = perf_counter() - began_s
+            rows = on_host.to(self._device, non_blocking=True)
+        mask(info, output.next_token_logits, rows, SessionGrammar.apply_vocab_mask)
 
     def _result(self, result: Any, accepted: Accepted, new_seq_lens: torch.Tensor) -> Any:
         stride = accepted.tokens.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,15 @@ class Results:
 
     def __init__(self, early: EarlyTokens) -> None:
         self.done: list[str] = []
-        self.model_worker = SimpleNamespace(tokens_stand=lambda reqs: self.done.append(f"told {reqs}"))
+        self.goes_ahead = False
+        self.model_worker = SimpleNamespace(
+            tokens_stand=lambda reqs: self.done.append(f"told {reqs}"), launches_ahead=self.launches_ahead
+        )
         self._early = early
+
+    def launches_ahead(self, batch: Any, write_tokens: Callable[[], None]) -> bool:
+        self.write_tokens = write_tokens
+        return self.goes_ahead
 
     def _resolve_spec_v2_tokens(self, result: Any, batch: Any) -> Any:
         return self._early.resolve(type(self).original, self, result, batch)
@@ -61,6 +69,19 @@ def test_the_next_step_is_launched_before_results_are_looked_at(early: EarlyToke
     other, later = step("three")
     assert found.batch_result_processor._resolve_spec_v2_tokens(later, other) == [[1, 2]]
     assert done[2:] == ["tokens three", "told ['three']"]
+
+
+def test_a_step_that_is_launched_ahead_has_the_tokens_written_itself(early: EarlyTokens) -> None:
+    (last, result), (batch, _) = step("one"), step("two")
+    found = scheduler(early, (last, result))
+    processor = found.batch_result_processor
+    processor.goes_ahead = True
+    assert early.results_first(True, found, batch, last_batch=last) is False
+    assert processor.done == []
+    processor.write_tokens()  # the worker does, once the step is launched
+    assert processor.done == ["tokens one", "told ['one']"]
+    assert processor._resolve_spec_v2_tokens(result, last) == [[1, 2]]
+    assert processor.done == ["tokens one", "told ['one']"]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def worker_of(events: list[str], seen: list[Any]) -> Any:
         _target_worker=SimpleNamespace(forward_batch_generation=forward),
         _model_runner=SimpleNamespace(sampler=sampler, war_fastpath_read_done_event="set by a decode"),
         _log=StepLog(None),
+        _write_tokens=None,
         _running=deque(),
         _graphs=SimpleNamespace(in_place=in_place, ran=lambda inputs, seconds: None),
     )

@@ -25,6 +25,7 @@ def test_settings_are_read_from_the_environment() -> None:
     given = {"FACTORSPEC_WIDTHS": "1,4,9", "FACTORSPEC_RAGGED": "0", "FACTORSPEC_DRAFTING": "chain"}
     assert Speculation.read(given) == Speculation((1, 4, 9), False, "chain")
     assert Speculation.read({"FACTORSPEC_RAGGED": "1"}).ragged is True
+    assert Speculation.read({"FACTORSPEC_AHEAD": "0"}).ahead is False
     rows = Speculation.read({"FACTORSPEC_GUESSES": "3", "FACTORSPEC_ROWS": "64"})
     assert (rows.guesses, rows.rows) == (3, 64)
     assert Speculation.read({"FACTORSPEC_STEP_LOG": "/x"}).step_log == Path("/x")
@@ -37,6 +38,7 @@ def test_settings_are_read_from_the_environment() -> None:
         ("FACTORSPEC_WIDTHS", "1,x"),
         ("FACTORSPEC_WIDTHS", "1,8,4"),
         ("FACTORSPEC_RAGGED", "yes"),
+        ("FACTORSPEC_AHEAD", "2"),
         ("FACTORSPEC_DRAFTING", "wide"),
         ("FACTORSPEC_GUESSES", "0"),
         ("FACTORSPEC_ROWS", "many"),

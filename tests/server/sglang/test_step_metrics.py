@@ -33,9 +33,10 @@ def read(name: str, **labels: str) -> float | None:
 def test_steps_are_counted_by_width_and_by_what_they_waited() -> None:
     metrics = StepMetrics()
     for width, wait_s in ((8, 0.0), (64, 0.0004), (64, 20.0)):
-        metrics.step(width=width, wait_s=wait_s, mask_s=0.001)
+        metrics.step(width=width, wait_s=wait_s, mask_s=0.001, is_ahead=width == 8)
     assert read("step_width_bucket", le="8.0") == 1
     assert read("step_width_count") == 3
+    assert read("steps_ahead_total") == 1
     assert read("step_wait_seconds_bucket", le="0.0002") == 1
     assert read("step_wait_seconds_bucket", le="0.0005") == 2
     assert read("step_wait_seconds_bucket", le="+Inf") == 3

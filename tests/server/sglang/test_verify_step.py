@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ import torch
 
 from factorspec_server.drafting import Certain, CostModel, DraftingPolicy, Off
 from factorspec_server.drafting import Chain as Guessing
+from factorspec_server.sglang.ahead import Ahead
 from factorspec_server.sglang.batch_chains import BatchChains
 from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.mask_rows import MaskRows
@@ -132,6 +133,9 @@ def worker_of(model: Model, policy: DraftingPolicy, most_rows: int) -> Any:
         _sharing=StepSharing(),
         _staging=Staging(pinned=False),
         _waited_s=0.0,
+        _ahead=Ahead(VOCAB, is_on=False),
+        _could_go_ahead=False,
+        _write_tokens=None,
         _plans=plans,
         _chains=BatchChains(plans, drafted_of, fail),
         _rows=MaskRows(plans, drafted_of, fail),
@@ -145,31 +149,96 @@ def worker_of(model: Model, policy: DraftingPolicy, most_rows: int) -> Any:
     return worker
 
 
-def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list[int]], int]:
-    """Four records and an answer without a grammar, together: tokens, and steps with more rows than five."""
-    sessions = [*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None]
-    model = Model(len(sessions))
-    requests = [request(session) for session in sessions]
-    for slot in range(len(requests)):
-        model.cache[model.req_to_token[slot, 0].long()] = PROMPT[0]
-    worker = worker_of(model, policy, most_rows)
-    running = list(range(len(requests)))
-    last = torch.full((len(requests),), PROMPT[-1])
-    while running:
-        batch = batch_of(model, requests, running, last)
-        lengths = batch.seq_lens
-        result = worker._verify(batch, None)
-        assert result.new_seq_lens.tolist() == (lengths + result.accept_lens).tolist()
-        tokens = result.next_token_ids.view(len(running), -1)
-        last[running] = result.next_draft_input.last_tokens
-        for at, slot in enumerate(running):
-            one, new = requests[slot], tokens[at, : int(result.accept_lens[at])].tolist()
+class Served:
+    """Requests that a worker decodes together, as the scheduler has them.
+
+    Attributes:
+        done: what the step did, in order.
+    """
+
+    def __init__(self, sessions: Sequence[ToySession | None], policy: DraftingPolicy, most_rows: int) -> None:
+        self.model = Model(len(sessions))
+        self.requests = [request(session) for session in sessions]
+        for slot in range(len(sessions)):
+            self.model.cache[self.model.req_to_token[slot, 0].long()] = PROMPT[0]
+        self.worker = worker_of(self.model, policy, most_rows)
+        self.worker._target_worker.forward_batch_generation = self.forward
+        self.running = list(range(len(sessions)))
+        self.last = torch.full((len(sessions),), PROMPT[-1])
+        self.lengths = torch.ones(len(sessions), dtype=torch.int64)
+        self.done: list[str] = []
+        self._waiting: list[tuple[int, list[int]]] = []
+
+    def forward(self, batch: Any, *, is_verify: bool) -> Any:
+        self.done.append("forward")
+        return self.model.forward(batch, is_verify=is_verify)
+
+    def publish(self, lengths: torch.Tensor) -> None:
+        self.done.append("publish")
+
+    def batch(self) -> Any:
+        """The next one; those whose end is not known yet are part of it."""
+        self.done.clear()
+        batch = batch_of(self.model, self.requests, self.running, self.last)
+        batch.seq_lens, batch.seq_lens_cpu = self.lengths[self.running], self.lengths[self.running]
+        return batch
+
+    def take(self, result: Any) -> None:
+        """Keep what a step brought; its tokens are written later."""
+        running = self.running
+        assert result.new_seq_lens.tolist() == (self.lengths[running] + result.accept_lens).tolist()
+        self.lengths[running], self.last[running] = result.new_seq_lens, result.next_draft_input.last_tokens
+        tokens, counts = result.next_token_ids.view(len(running), -1), result.accept_lens.tolist()
+        self._waiting = [(slot, tokens[at, : counts[at]].tolist()) for at, slot in enumerate(running)]
+        self.running = [slot for slot in running if not is_done(self.requests[slot])]
+
+    def write_tokens(self) -> None:
+        """Of the last step, but for requests that had ended when it began."""
+        self.done.append("tokens")
+        for slot, new in self._waiting:
+            one = self.requests[slot]
+            if is_done(one):
+                continue
             one.output_ids += new
             one.kv_committed_len += len(new)
             if one.grammar is not None:
                 one.grammar.session.commit([token for token in new if token != END])
-        running = [slot for slot in running if not is_done(requests[slot])]
-    return [one.output_ids[1:] for one in requests], model.many_steps
+                one.to_finish = is_done(one) or None
+        self._waiting = []
+
+    def output(self) -> list[list[int]]:
+        return [one.output_ids[1:] for one in self.requests]
+
+
+def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list[int]], int]:
+    """Four records and an answer without a grammar, together: tokens, and steps with more rows than five."""
+    served = Served(
+        [*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None], policy, most_rows
+    )
+    while served.running:
+        served.take(served.worker._verify(served.batch(), served.publish))
+        assert sorted(served.done) == ["forward", "publish"]
+        served.write_tokens()
+        served.running = [slot for slot in served.running if not is_done(served.requests[slot])]
+    return served.output(), served.model.many_steps
+
+
+def decode_ahead(policy: DraftingPolicy, seed: int, source: random.Random) -> list[list[int]]:
+    """The same where some steps are launched before the tokens of the last one are written."""
+    served = Served([*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None], policy, 9)
+    worker = served.worker
+    worker._ahead.is_fit = lambda batch: source.random() < 0.5
+    worker._drafting.guesses_rest = lambda count: source.random() < 0.7
+    while served.running:
+        batch = served.batch()
+        if worker.launches_ahead(batch, served.write_tokens):
+            result = worker.forward_batch_generation(batch, served.publish)
+            assert served.done == ["publish", "forward", "tokens"]
+        else:
+            served.write_tokens()
+            result = worker._verify(batch, served.publish)
+        served.take(result)
+    return served.output()
 
 
 def batch_of(model: Model, requests: list[Any], running: list[int], last: torch.Tensor) -> Any:
@@ -247,3 +316,19 @@ def test_a_step_behind_the_end_counts_for_nothing() -> None:
     worker.on_verify_complete_cpu([4, 4, 4])
     assert [steps.fill_steps for steps in counts] == [1, 0, 0]
     assert [steps.tokens_run for steps in counts] == [5, 0, 0]
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("name", ["certain", "highest", "random"])
+def test_steps_that_are_launched_ahead_write_the_same(name: str) -> None:
+    policies: dict[str, Any] = {
+        "certain": Certain,
+        "highest": lambda: Guessing(width=15, guesses=highest_allowed),
+        "random": lambda: RandomTrees(3),
+    }
+    for seed in range(10):
+        found = decode_ahead(policies[name](), seed, random.Random(seed))
+        sessions = [*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None]
+        want = [by_token(session, slot) for slot, session in enumerate(sessions)]
+        assert found[:4] == want[:4]
+        assert found[4][:60] == want[4][:60]
