@@ -15,7 +15,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,10 +48,17 @@ _LEAST_LEFT_S = 15.0
 
 @dataclass(frozen=True)
 class Asked:
-    """An engine that is wanted; ``workloads``: those of this engine alone, none: those of all."""
+    """An engine that is wanted.
+
+    Attributes:
+        name: of it.
+        workloads: those of this engine alone; none: those of all.
+        in_flight: of a workload here, other numbers than those of all.
+    """
 
     name: str
     workloads: tuple[str, ...] = ()
+    in_flight: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def kind(self) -> EngineKind:
@@ -191,10 +198,11 @@ async def _workloads(run: Run, client: Client, asked: Asked, serving: Serving) -
             serving.solvers.warm_up(records)
         before = run.workloads.get(FRESH.get(workload, ""), [])
         solvers = serving.solvers if asked.kind.solved else None
-        largest = Cell(workload, max(options.in_flight), records, asked.kind, before, solvers)
+        numbers = asked.in_flight.get(workload, options.in_flight)
+        largest = Cell(workload, max(numbers), records, asked.kind, before, solvers)
         began = time.monotonic()
         await warm_up(client, largest)
-        for in_flight in options.in_flight:
+        for in_flight in numbers:
             cell = replace(largest, in_flight=in_flight)
             row = await _cell(run, client, cell, seen, serving)
             if row:
@@ -254,8 +262,8 @@ def _parser() -> argparse.ArgumentParser:
         "--engine",
         type=_engines_of(ENGINES),
         default=[Asked(name) for name in ("xgrammar", "ngram", "factorspec")],
-        metavar="NAME[:WORKLOAD+…],…",
-        help="each with its own workloads, or those of --workload",
+        metavar="NAME[:WORKLOAD[@N/N…]+…],…",
+        help="each with its own workloads, or those of --workload; a workload with its own --in-flight",
     )
     parser.add_argument("--workload", type=lambda text: text.split(","), default=["trip"])
     parser.add_argument("--in-flight", type=_numbers, default=[128, 64, 8, 1], metavar="N,N")
@@ -277,7 +285,11 @@ def _engines_of(known: dict[str, EngineKind]) -> Callable[[str], list[Asked]]:
             name, _, workloads = part.partition(":")
             if name not in known:
                 raise argparse.ArgumentTypeError(f"no engine {name!r}; there are {', '.join(known)}")
-            found.append(Asked(name, tuple(workloads.split("+")) if workloads else ()))
+            own = [one.partition("@") for one in workloads.split("+")] if workloads else []
+            in_flight = {
+                workload: _numbers(numbers.replace("/", ",")) for workload, _, numbers in own if numbers
+            }
+            found.append(Asked(name, tuple(workload for workload, _, _ in own), in_flight))
         return found
 
     return read

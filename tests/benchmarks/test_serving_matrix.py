@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from factorspec_sdk.testing import byte_vocabulary
-from tests.benchmarks.serving import Asked, sharing
+from tests.benchmarks.serving import Asked, _engines_of, sharing
 from tests.benchmarks.serving_bars import bars, main
 from tests.benchmarks.serving_cells import Cell, request
 from tests.benchmarks.serving_client import Answer, fixed
@@ -273,3 +273,11 @@ def _three_numbers(most: int) -> str:
     made = {"type": "object", "properties": {"team": team}, "required": ["team"]}
     key = {"x-factorspec": {"version": 1, "relations": [relation]}}
     return json.dumps({**made, "additionalProperties": False, **key})
+
+
+def test_a_workload_may_have_fewer_cells() -> None:
+    read = _engines_of(ENGINES)
+    assert read("xgrammar:trip-open@1/8+tool,plain") == [
+        Asked("xgrammar", ("trip-open", "tool"), {"trip-open": [1, 8]}),
+        Asked("plain"),
+    ]
