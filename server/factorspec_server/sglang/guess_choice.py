@@ -3,7 +3,7 @@
 ::
 
     tokens  = Σ over the inputs that are run of the chance that they stand, and one for each request
-    seconds = host_s + cost(inputs) + row_s · (rows - requests)
+    seconds = host + cost(inputs) + row_s · (rows - requests)
 
 Certain tokens stand with chance 1, a guess and what is certain behind it with what the plan says of it. A
 request's chances descend along its chain, so each threshold cuts every chain somewhere: a ragged step runs
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factorspec_server.sglang.chains import Chain
-from factorspec_server.sglang.shapes import Candidate, ManyRows, Shape, Shapes, next_size
+from factorspec_server.sglang.shapes import Candidate, ManyRows, Shape, Shapes, host_s, next_size
 
 #: least chances of what is run, descending
 THRESHOLDS = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02, 0.0)
@@ -56,7 +56,7 @@ def choose(shapes: Shapes, chains: Sequence[Chain]) -> Chosen:
     parts = _Parts.of(chains)
     chosen = parts.sizes
     for shape, kept, seconds in (*_uniform(shapes, many, parts), *_ragged(shapes, many, parts)):
-        seconds += shapes.host_s + many.row_s * (parts.rows(kept) - len(chains))
+        seconds += host_s(len(chains)) + many.row_s * (parts.rows(kept) - len(chains))
         step = Candidate(shape, parts.tokens(kept), seconds)
         if step.rate > best.step.rate:
             best = Chosen(shape, (), step, without)

@@ -5,7 +5,7 @@ or not; a ragged one runs what each request has, filled up to a captured number 
 shape brings the most tokens a second::
 
     tokens(m) = Σ min(wanted_i, m)          m: most inputs of a request
-    seconds   = host_s + cost(inputs)       inputs: requests · m, or the tier that holds Σ min(wanted_i, m)
+    seconds   = host + cost(inputs)         inputs: requests · m, or the tier that holds Σ min(wanted_i, m)
 
 with ``cost`` measured when the server starts. Up to some hundred inputs a step costs hardly more than one of
 a single input, so small batches run wide; beyond that each input counts, so that large ones run ragged.
@@ -24,8 +24,14 @@ from numpy.typing import NDArray
 
 from factorspec_server.drafting import CostModel
 
-#: seconds of a step in which the device waits for the host, about
-HOST_S = 0.0015
+#: seconds of a step in which the device waits for the host: of each, and for each request (measured beside an
+#: H200: 2 ms with one request, 7 with 128)
+_HOST_S, _REQUEST_S = 0.002, 0.00004
+
+
+def host_s(num_requests: int) -> float:
+    """Seconds of a step in which the device waits for the host, about."""
+    return _HOST_S + _REQUEST_S * num_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,6 @@ class Shapes:
         tiers: numbers of inputs that ragged steps are filled up to, ascending; empty: no ragged steps.
         ragged: seconds of a ragged step by its inputs.
         ragged_width: most inputs of a request in a ragged step.
-        host_s: see ``HOST_S``.
         many: steps with rows for guesses; None: a step has one row of each request.
     """
 
@@ -114,7 +119,6 @@ class Shapes:
     tiers: tuple[int, ...] = ()
     ragged: CostModel | None = None
     ragged_width: int = 0
-    host_s: float = HOST_S
     many: ManyRows | None = None
 
     def __post_init__(self) -> None:
@@ -156,7 +160,7 @@ class Shapes:
         for width in self.widths:
             if width > 1 and self.most_inputs is not None and rows * width > self.most_inputs:
                 return
-            seconds = self.host_s + self.uniform.step_s(rows * width)
+            seconds = host_s(len(wanted)) + self.uniform.step_s(rows * width)
             yield Candidate(Shape(width), _tokens(wanted, width), seconds)
             if width >= most:
                 return
@@ -172,7 +176,7 @@ class Shapes:
         tier = next_size(tokens, self.tiers)
         if tier > len(wanted) * self.ragged_width:
             return
-        yield Candidate(Shape(width, tier), tokens, self.host_s + self.ragged.step_s(tier))
+        yield Candidate(Shape(width, tier), tokens, host_s(len(wanted)) + self.ragged.step_s(tier))
 
 
 def cost_of(measured: Sequence[tuple[int, float]]) -> CostModel:

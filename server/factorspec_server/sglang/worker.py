@@ -44,7 +44,7 @@ from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.ranks import ranks_of
 from factorspec_server.sglang.service_plans import ServicePlans
 from factorspec_server.sglang.session_grammar import SessionGrammar, session_grammar_of
-from factorspec_server.sglang.shapes import HOST_S, Shape
+from factorspec_server.sglang.shapes import Shape, host_s
 from factorspec_server.sglang.speculation import Speculation
 from factorspec_server.sglang.staging import Staging
 from factorspec_server.sglang.step_counts import StepCounts
@@ -265,7 +265,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         if self._sharing.follows:
             self._running.append([])
             return self._sharing.hear(batch.reqs)
-        spared_s = HOST_S if self._could_go_ahead else 0.0
+        spared_s = host_s(len(batch.reqs)) if self._could_go_ahead else 0.0
         self._could_go_ahead = False
         chains, shape = self._drafting.of(self._chains, batch, self._graphs.shapes, spared_s=spared_s)
         self._sharing.tell(chains, shape, batch.reqs)

@@ -10,7 +10,7 @@ import pytest
 from factorspec_server.drafting import Allowed, CostModel
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.guess_choice import THRESHOLDS, Chosen, choose
-from factorspec_server.sglang.shapes import Candidate, ManyRows, Shape, Shapes
+from factorspec_server.sglang.shapes import Candidate, ManyRows, Shape, Shapes, host_s
 
 ANY = Allowed.of((1, 2))
 # milliseconds of a verify step by its inputs, as measured on an H200 with an 8B model
@@ -85,7 +85,7 @@ def plain_search(shapes: Shapes, chains: list[Chain]) -> list[tuple[float, Shape
     def add(shape: Shape, cuts: list[int], seconds: float) -> None:
         tokens = len(chains) + sum(sum(chances(one)[:cut]) for one, cut in zip(chains, cuts, strict=True))
         more = sum(map(rows, chains, cuts)) - len(chains)
-        found.append((tokens / (shapes.host_s + seconds + many.row_s * more), shape, cuts))
+        found.append((tokens / (host_s(len(chains)) + seconds + many.row_s * more), shape, cuts))
 
     for width in shapes.widths[1:]:
         if len(chains) * width <= 512:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from factorspec_server.drafting import CostModel
-from factorspec_server.sglang.shapes import Shape, Shapes, cost_of
+from factorspec_server.sglang.shapes import Shape, Shapes, cost_of, host_s
 
 # milliseconds of a verify step by its inputs, as measured on an H200 with an 8B model
 COST = CostModel(((1, 5.5e-3), (128, 6.3e-3), (512, 12.5e-3), (1024, 23e-3), (4096, 90e-3)))
@@ -45,11 +45,11 @@ def test_the_best_shape_is_the_best_of_all() -> None:
         rates = {}
         for width in WIDTHS:
             tokens = sum(min(want, width) for want in wanted)
-            rates[Shape(width)] = tokens / (BOTH.host_s + COST.step_s(len(wanted) * width))
+            rates[Shape(width)] = tokens / (host_s(len(wanted)) + COST.step_s(len(wanted) * width))
         total = sum(wanted)
         tier = next(tier for tier in TIERS if tier >= min(total, TIERS[-1]))
         if total <= TIERS[-1]:
-            rates[Shape(max(wanted), tier)] = total / (BOTH.host_s + COST.step_s(tier))
+            rates[Shape(max(wanted), tier)] = total / (host_s(len(wanted)) + COST.step_s(tier))
         if max(wanted) > 1:
             assert rates[best] == pytest.approx(max(rates.values()))
 
