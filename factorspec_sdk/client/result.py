@@ -17,7 +17,7 @@ Origin = Literal["certain", "chosen", "free"]
 #: how a record was made
 Route = Literal["constrained", "retry", "repair", "determined"]
 
-_GUESSES = {"branch": "in branches", "text": "in free text"}
+_GUESSES = {"branch": "in branches", "text": "in free text", "earlier": "from earlier records"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,8 @@ class Report:
         guessed: drafted tokens that were not certain.
         accepted: those of them that stood.
         drafts: drafted and accepted tokens by kind: ``certain`` runs, ``branch`` (values of a choice,
-            each with what is certain behind it), ``text`` (guesses of free text).
+            each with what is certain behind it), ``text`` (guesses of free text), ``earlier`` (guesses of
+            either, from earlier records of the spec).
         tokens_run: tokens that the model ran for the record, drafts that did not stand included.
         in_vain: those of them that did not stand.
         widest: most of them in one pass.

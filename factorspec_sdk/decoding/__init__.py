@@ -6,6 +6,7 @@ and its loop of plan, row and commit.
 
 from factorspec_sdk.decoding.canonical_session import CanonicalSession
 from factorspec_sdk.decoding.decoder import Decoder
+from factorspec_sdk.decoding.earlier import Earlier
 from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Position, Shape
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.row_filling import fill_rows
@@ -16,6 +17,7 @@ __all__ = [
     "Choice",
     "Decoder",
     "DraftKind",
+    "Earlier",
     "Guess",
     "GuessPolicy",
     "OnBudget",

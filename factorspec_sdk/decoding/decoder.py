@@ -10,6 +10,7 @@ from factorspec_sdk.decoding.canonical_session import CanonicalSession
 from factorspec_sdk.decoding.canonical_text import CanonicalText
 from factorspec_sdk.decoding.choice_plans import ChoicePlans
 from factorspec_sdk.decoding.costs import Bounds
+from factorspec_sdk.decoding.earlier import Earlier
 from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
@@ -57,6 +58,7 @@ class Decoder:
         canonical: the tokens' encoding, piece by piece.
         opener: makes hypotheses.
         runs: what sessions have worked out, for those that come after them.
+        earlier: what records wrote that are finished, where somebody tells it; sessions do not.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Decoder:
         self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
         self._max_run_bytes = max_run_bytes
+        self.earlier = Earlier()
         self.choice_plans = ChoicePlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
         self._is_read = any(map(feasibility.reads, range(len(program.slots))))
@@ -175,7 +178,7 @@ class Decoder:
 
         The oracle's is not in it; grammars of free parts are, though decoders with equal ones share them.
         """
-        parts = (self.layout, self.opener, self.opener.holes, self.runs, self.bounds)
+        parts = (self.layout, self.opener, self.opener.holes, self.runs, self.bounds, self.earlier)
         return sum(part.num_bytes for part in parts)
 
     def shortest(self, max_steps: int = 4_000) -> int | None:

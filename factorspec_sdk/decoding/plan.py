@@ -30,8 +30,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from factorspec_sdk.tokens import Allowed
 
-#: what brought a node into a plan: the trunk, the guess of a decision, a guess of free text
-DraftKind = Literal["certain", "branch", "text"]
+#: what brought a node into a plan: the trunk, a guess of a decision, of free text, from an earlier record
+DraftKind = Literal["certain", "branch", "text", "earlier"]
 
 
 @dataclass(frozen=True, slots=True)

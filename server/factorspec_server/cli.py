@@ -123,6 +123,13 @@ def serve_command(
             metavar="N|auto", help="Most tokens guessed in a step, with what follows them; auto: by cost."
         ),
     ] = "auto",
+    earlier: Annotated[
+        bool,
+        typer.Option(
+            envvar="FACTORSPEC_EARLIER",
+            help="Guess what earlier records of the same spec wrote, whoever asked for them.",
+        ),
+    ] = True,
     prefix_mb: Annotated[
         int, typer.Option(min=0, help="Memory for beginnings of prompts that come again, in MiB.")
     ] = 256,
@@ -165,6 +172,7 @@ def serve_command(
                 device=device,
                 max_batch=max_batch,
                 drafting=drafting,
+                earlier=earlier,
                 workers=workers,
                 deadline_s=deadline_s,
                 passed_on=tuple(context.args),
@@ -187,6 +195,7 @@ def serve_command(
             max_batch=max_batch or 8,
             drafting=drafting,
             width=_width(width),
+            earlier=earlier,
             prefix_bytes=prefix_mb << 20,
             workers=workers,
         )

@@ -16,9 +16,10 @@ from rich.progress import track
 from rich.table import Table
 
 from factorspec_sdk.tokens import Canonical
+from tests.benchmarks import drafts_again
 from tests.benchmarks.calibration import REFERENCE_MS, calibrate_ms, machine
 from tests.benchmarks.drafts_bars import verdicts
-from tests.benchmarks.drafts_gold import Folders, Workload, workloads
+from tests.benchmarks.drafts_gold import Folders, Gold, Workload, workloads
 from tests.benchmarks.drafts_runs import (
     CEILING,
     RECALLED,
@@ -37,6 +38,7 @@ from tests.benchmarks.masks_libraries import Llguidance, Xgrammar
 
 _QWEN3_WIDTH = 151_936
 _QWEN3_END = "<|im_end|>"
+_OTHERS = 30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,11 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Xgrammar("xgrammar jump", vocabulary, cache=True, jump=True),
         Llguidance("llguidance ff", vocabulary, str(options.tokenizer), forced=True),
     ]
-    found = _Found(Bench(Canonical(vocabulary), libraries))
+    canonical = Canonical(vocabulary)
+    found = _Found(Bench(canonical, libraries))
+    folders = Folders(options.data, options.bfcl, vocabulary)
     for workload in workloads():
         if not options.workload or workload.name in options.workload:
-            found.add(workload, Folders(options.data, options.bfcl, vocabulary), options.limit or None)
-    judged = list(verdicts(found.runs))
+            if options.again:
+                found.add_again(workload, folders, options.limit or None, canonical, options.again)
+            else:
+                found.add(workload, folders, options.limit or None)
+    if options.again:
+        found.add_other(folders, canonical, options.limit or _OTHERS)
+    judged = [] if options.again else list(verdicts(found.runs))
     report = {
         "machine": machine(),
         "cal_ms": round(min(before_ms, calibrate_ms()), 2),
@@ -98,6 +107,31 @@ class _Found:
             if total.records[has_choice]:
                 self.console.print(_table(workload.name, total, has_choice, runs))
 
+    def add_again(
+        self, workload: Workload, folders: Folders, limit: int | None, canonical: Canonical, times: int
+    ) -> None:
+        """Write a workload's records several times."""
+        golds = workload.read(folders, limit)
+        if isinstance(golds, str):
+            self.skipped[workload.name] = golds
+            self.console.print(f"{workload.name}: skipped: {golds}")
+        else:
+            self._write_again(workload.name, golds, canonical, times)
+
+    def add_other(self, folders: Folders, canonical: Canonical, each: int) -> None:
+        """Write different records of each spec, once."""
+        golds = drafts_again.other_records(folders, canonical, each)
+        self._write_again(drafts_again.OTHER, golds, canonical, 1)
+
+    def _write_again(self, name: str, golds: Sequence[Gold], canonical: Canonical, times: int) -> None:
+        again = drafts_again.Again(canonical)
+        for gold in track(golds, name, console=Console(stderr=True)):
+            again.write(gold, times)
+        runs = list(again.facts(name))
+        self.runs += runs
+        self.left_out[name] = again.left_out
+        self.console.print(drafts_again.table(runs, name, times))
+
 
 def _table(workload: str, total: Total, has_choice: bool, runs: Sequence[Facts]) -> Table:
     """Tokens a step by drafter and width; of the n-gram shapes the best one at each width."""
@@ -129,6 +163,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--limit", type=int, default=60, metavar="N", help="most records of a workload; 0: all"
+    )
+    parser.add_argument(
+        "--again",
+        type=int,
+        default=0,
+        metavar="N",
+        help="write each record N times and, in place of all else, measure guesses from earlier records",
     )
     add_sources(parser)
     return parser

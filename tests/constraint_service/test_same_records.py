@@ -17,10 +17,12 @@ POLICIES = [
     DraftingSpec(name="off", patience_s=None),
     DraftingSpec(name="certain", patience_s=None),
     DraftingSpec(name="chain", width=7, patience_s=None),
-    DraftingSpec(name="branches", patience_s=None),
-    DraftingSpec(name="text", patience_s=None),
-    DraftingSpec(name="tree", width=24, patience_s=None),
-    DraftingSpec(name="tree", cost_points=((1, 0.01), (8, 0.011), (64, 0.03)), patience_s=None),
+    DraftingSpec(name="branches", patience_s=None, earlier=False),
+    DraftingSpec(name="text", patience_s=None, earlier=False),
+    DraftingSpec(name="tree", width=24, patience_s=None, earlier=False),
+    DraftingSpec(
+        name="tree", cost_points=((1, 0.01), (8, 0.011), (64, 0.03)), patience_s=None, earlier=False
+    ),
 ]
 SMALL: dict[str, Document] = {
     "notes": NOTES,

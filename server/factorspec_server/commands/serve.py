@@ -43,6 +43,7 @@ class ServeOptions:
     max_batch: int
     drafting: DraftingName
     width: int | None
+    earlier: bool = True
     prefix_bytes: int
     workers: int | None = None
 
@@ -73,6 +74,7 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
             aliases=_aliases(options.model),
             drafting=options.drafting,
             width=options.width,
+            earlier=options.earlier,
         )
         tell(_drafting(options, served))
         service = started(options.workers, served, model, (options.drafting, options.width), tell)

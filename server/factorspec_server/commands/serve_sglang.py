@@ -47,6 +47,7 @@ class ServeSglangOptions:
     device: str | None
     max_batch: int | None
     drafting: DraftingName
+    earlier: bool = True
     workers: int | None = None
     deadline_s: float | None = None
     passed_on: tuple[str, ...]
@@ -106,6 +107,7 @@ def _launch_options(options: ServeSglangOptions, device: Literal["cpu", "cuda"],
         device=device,
         max_batch=options.max_batch,
         drafting=options.drafting,
+        earlier=options.earlier,
         workers=options.workers,
         deadline_s=options.deadline_s,
         passed_on=options.passed_on,

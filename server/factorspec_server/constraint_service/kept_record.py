@@ -14,6 +14,7 @@ from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import DraftingPolicy, DraftingSpec
 from factorspec_server.drafting.looking import values_until
 from factorspec_server.engines.errors import SessionRefused, SessionStalled, failure_of
+from factorspec_server.engines.remembering import remember
 from factorspec_server.http.compiled_spec import CompiledSpec
 from factorspec_server.http.report import Written, written_counts
 
@@ -51,6 +52,7 @@ class KeptRecord:
         self.choosing: int | None = None
         self.question = 0
         self._prompt = [*prompt]
+        self._is_remembered = False
         self._policies: dict[DraftingSpec, DraftingPolicy] = {}
 
     def add_prompt(self, token_ids: Sequence[int]) -> None:
@@ -110,6 +112,12 @@ class KeptRecord:
             counted |= Written(self._compiled, json.loads(text) if text else None).judged()
         return counted
 
+    def remember(self) -> None:
+        """Remember it once, if it is complete, for records of its spec that come after it. O(tokens)."""
+        if not self._is_remembered:
+            self._is_remembered = self.session.state == "complete"
+            remember(self.session)
+
     def look_behind(self, is_over: Callable[[], bool]) -> Plan | None:
         """Work out what is certain behind each value of the last choice; the spec's runs keep it.
 
@@ -127,7 +135,8 @@ class KeptRecord:
         if policy is None:
             if len(self._policies) >= _MOST_POLICIES:
                 self._policies.clear()
-            policy = drafting.policy(self.session.decoder.vocabulary, self._prompt)
+            decoder = self.session.decoder
+            policy = drafting.policy(decoder.vocabulary, self._prompt, decoder.earlier)
             self._policies[drafting] = policy
         return policy
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 from factorspec_sdk.decoding import Choice, DraftKind, Plan
 from factorspec_sdk.tokens import Allowed
@@ -28,7 +29,7 @@ HEAD = 7
 HAS_ROW, ASK = -1, -2
 #: so many allowed tokens are listed beside the plan; of more there is a row
 MOST_LISTED = 48
-_KINDS: tuple[DraftKind, ...] = ("certain", "branch", "text")
+_KINDS: tuple[DraftKind, ...] = get_args(DraftKind)
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
 Encoded = tuple["array[int]", Sequence[Allowed]]

@@ -92,6 +92,7 @@ class RemoteRecord:
         version: another number for each state in which it was.
         rolled_back: how often tokens were taken back.
         prompt: as it was set.
+        is_told: ``finish`` has told its worker what was written.
     """
 
     def __init__(self, host: Host, opening: Opening, place: Place) -> None:
@@ -101,6 +102,7 @@ class RemoteRecord:
         self.version = 0
         self.rolled_back = 0
         self.prompt: tuple[int, ...] = ()
+        self.is_told = False
         self._host = host
         self._tokens: list[int] = []
         self._walk: PlanWalk | None = None
@@ -264,6 +266,7 @@ class RemoteRecord:
         told: dict[str, JsonValue] = self._host.told(
             self, "finish", tokens=[*self._tokens], origins=origins, judge=judge
         )
+        self.is_told = True
         return told
 
     def close(self) -> None:

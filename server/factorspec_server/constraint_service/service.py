@@ -94,6 +94,12 @@ class ConstraintService:
             for link in self._keeper.links:
                 link.send_packet(drafting_packet(drafting))
 
+    def forget(self) -> None:
+        """Forget what finished records wrote, of which others guess. Any thread; does not wait."""
+        for link in self._keeper.links:
+            with suppress(WorkerLost):
+                link.call("forget")
+
     def written(self, document: dict[str, JsonValue]) -> WrittenDocument:
         """A document as ``open`` takes it, for any number of records. Any thread; O(size).
 
@@ -262,8 +268,11 @@ class ConstraintService:
         self._slots.leave()
         link = place.link
         link.records.discard(place.serial)
+        # who reports on a record has told its tokens already
+        is_news = self._drafting.remembers and not record.is_told
+        told: dict[str, Any] = {"tokens": [*record.tokens]} if is_news else {}
         try:
-            future = link.call("close", slot=place.slot, serial=place.serial)
+            future = link.call("close", slot=place.slot, serial=place.serial, **told)
         except WorkerLost:
             self._slots.give_back(place.slot)
         else:

@@ -262,6 +262,8 @@ class Worker:
         if header["kind"] == "close":
             if record is not None:
                 del self._records[record.slot]
+                if "tokens" in header:
+                    self._remember(record, header["tokens"])
             self._send({"id": header["id"]})
             return
         try:
@@ -277,6 +279,16 @@ class Worker:
             self._send({"id": header["id"], "value": told})
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             self._fail(header["id"], error)
+        else:
+            if self._drafting.remembers:
+                record.remember()
+
+    def _remember(self, record: KeptRecord, tokens: list[int]) -> None:
+        """Remember a record that was closed without a word."""
+        if self._drafting.remembers:
+            with suppress(FactorspecError):  # it is refused, and so not complete
+                record.write_all(tokens)
+                record.remember()
 
     # reader thread
 
@@ -294,6 +306,9 @@ class Worker:
             case "open":
                 self._openings.put(Asked(header, body))
             case "ping":
+                self._send({"id": header["id"]})
+            case "forget":
+                self._compiler.forget_records()
                 self._send({"id": header["id"]})
             case "text":
                 text = self._vocabulary.decode(header["tokens"], errors="replace")

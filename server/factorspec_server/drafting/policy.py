@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never
 
+from factorspec_sdk.decoding import Earlier
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.drafting.cost import StepCost
 from factorspec_server.drafting.seam import Allowed, Guess, GuessPolicy, Plan, Position, Session, one_choice
@@ -87,6 +88,7 @@ def drafting_policy(
     patience_s: float | None = PATIENCE_S,
     breadth: int | None = None,
     places: int | None = None,
+    earlier: Earlier | None = None,
 ) -> DraftingPolicy:
     """The policy of that name for a request.
 
@@ -100,6 +102,7 @@ def drafting_policy(
         patience_s: seconds after which they guess no more in a plan; None: however long it takes.
         breadth: most guesses at one position, for these; 1 makes chains.
         places: most positions of one plan that are guessed, for these.
+        earlier: what records of the spec wrote before, for these to guess from.
     """
     match name:
         case "off":
@@ -118,6 +121,6 @@ def drafting_policy(
                 cost=cost,
                 patience_s=patience_s,
             )
-            return Tree(options, vocabulary, prompt_ids)
+            return Tree(options, vocabulary, prompt_ids, earlier)
         case _:
             assert_never(name)

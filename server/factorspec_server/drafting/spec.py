@@ -3,7 +3,7 @@
 It goes to other processes as JSON::
 
     {"name": "tree", "width": 64, "breadth": 1, "places": 8, "cost_points": [[1, 0.0055], [128, 0.0063]],
-     "patience_s": 0.002}
+     "patience_s": 0.002, "earlier": true}
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from factorspec_sdk.decoding import Earlier
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.drafting.cost import CostModel
@@ -38,6 +39,7 @@ class DraftingSpec:
         cost_points: seconds of a step by tokens of one request, ascending, as in ``CostModel``; empty: all
             that there is room for is worth running.
         patience_s: seconds after which a plan guesses no more; None: however long it takes.
+        earlier: what is guessed may be what earlier records of the same spec wrote, whoever asked for them.
     """
 
     name: PolicyName
@@ -46,6 +48,7 @@ class DraftingSpec:
     places: int | None = None
     cost_points: tuple[tuple[int, float], ...] = ()
     patience_s: float | None = PATIENCE_S
+    earlier: bool = True
 
     def __post_init__(self) -> None:
         if self.name not in get_args(PolicyName):
@@ -68,12 +71,25 @@ class DraftingSpec:
         return self.name in ("branches", "text", "tree")
 
     @property
+    def remembers(self) -> bool:
+        """True if finished records are remembered, since what is drafted depends on them."""
+        return self.earlier and self.is_of_prompt
+
+    @property
     def resting(self) -> DraftingSpec:
         """The same for while nothing is guessed; prompts matter as before."""
         return replace(self, patience_s=0.0) if self.is_of_prompt else DraftingSpec(name="certain")
 
-    def policy(self, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> DraftingPolicy:
-        """A policy for one request, which keeps notes of it. O(prompt tokens)."""
+    def policy(
+        self, vocabulary: Vocabulary, prompt_ids: Sequence[int], earlier: Earlier | None = None
+    ) -> DraftingPolicy:
+        """A policy for one request, which keeps notes of it. O(prompt tokens).
+
+        Args:
+            vocabulary: the model's tokens.
+            prompt_ids: of the request.
+            earlier: what records of its spec wrote before.
+        """
         cost = CostModel(self.cost_points).step_s if self.cost_points else None
         return drafting_policy(
             self.name,
@@ -84,6 +100,7 @@ class DraftingSpec:
             patience_s=self.patience_s,
             breadth=self.breadth,
             places=self.places,
+            earlier=earlier if self.remembers else None,
         )
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -95,6 +112,7 @@ class DraftingSpec:
             "places": self.places,
             "cost_points": [[tokens, seconds] for tokens, seconds in self.cost_points],
             "patience_s": self.patience_s,
+            "earlier": self.earlier,
         }
 
     @classmethod
@@ -116,6 +134,7 @@ class DraftingSpec:
                 places=sizes[1],
                 cost_points=points,
                 patience_s=None if found["patience_s"] is None else float(found["patience_s"]),
+                earlier=bool(found["earlier"]),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"no drafting spec: {dict(found)!r}") from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from factorspec_sdk.decoding.earlier import Rate
 from factorspec_sdk.tokens import Allowed, Vocabulary
 from factorspec_server.drafting.history import LONGEST_MATCH, History, Match
 from factorspec_server.drafting.seam import Guess, Position
@@ -26,27 +27,6 @@ _ENDS = ((b"}]}", b"}]", b"},", b"}}", b"}"), (b"],", b"]"), (b",",))
 _MOST_IN_NUMBERS = 256
 #: bytes with which a token ends a phrase of a prompt
 _PHRASE_ENDS = b"\"'`,.;:?!)]}\n"
-
-
-class Rate:
-    """The share of tries that went well, from a prior worth ``prior_tries`` tries."""
-
-    def __init__(self, prior: float, prior_tries: float = 4.0) -> None:
-        self._good = prior * prior_tries
-        self._tries = prior_tries
-
-    @property
-    def value(self) -> float:
-        """The estimate now."""
-        return self._good / self._tries
-
-    def learn(self, good: bool) -> None:
-        """Count a try. Old ones fade, so that the state stays small and current."""
-        self._good = self._good * _FADE + good
-        self._tries = self._tries * _FADE + 1.0
-
-
-_FADE = 0.97
 
 
 class TextNote(NamedTuple):

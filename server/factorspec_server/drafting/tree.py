@@ -2,7 +2,8 @@
 
 One object drafts for one request. It keeps what it asked of the last plan, and sees at the next one which of
 its guesses the model took: the prompt's words, the weights of opinions and the rates of text guesses are all
-that it remembers, so its state is bounded by the prompt and the record.
+that it remembers, so its state is bounded by the prompt and the record. What earlier records wrote is kept
+with their spec (``earlier_guesses.py``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from math import inf
 from time import perf_counter
 from typing import NamedTuple
 
+from factorspec_sdk.decoding import Earlier
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.drafting.cost import StepCost, best_size
+from factorspec_server.drafting.earlier_guesses import EarlierGuesses, mixed
 from factorspec_server.drafting.experts import Opinions, Trust, opinions
 from factorspec_server.drafting.prompt_words import PromptWords, claiming
 from factorspec_server.drafting.seam import Guess, Plan, Position, Session
@@ -29,6 +32,8 @@ _READ, _READ_BEFORE = 64, 24
 _FIRST_TRUST = (0.2, 0.05, 0.05, 0.7)
 #: the same, where digits of a number are chosen
 _FIRST_TRUST_IN_DIGITS = (0.2, 0.3, 0.4, 0.1)
+#: where an earlier record is as likely to be followed nothing else is thought of: at all, or for one guess
+_SURE, _LIKELIEST = 0.95, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +77,19 @@ class _Asked(NamedTuple):
 class Tree:
     """Drafts trees for one request."""
 
-    def __init__(self, options: TreeOptions, vocabulary: Vocabulary, prompt_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        options: TreeOptions,
+        vocabulary: Vocabulary,
+        prompt_ids: Sequence[int],
+        earlier: Earlier | None = None,
+    ) -> None:
+        """``earlier``: what records of the spec wrote before; None: nobody remembers."""
         self.options = options
         self._vocabulary = vocabulary
         self._words = PromptWords(_text(vocabulary, prompt_ids))
         self._texts = TextGuesses(vocabulary, prompt_ids)
+        self._earlier = None if earlier is None else EarlierGuesses(earlier, options.breadth)
         self._trust = Trust(_FIRST_TRUST)
         self._trust_in_digits = Trust(_FIRST_TRUST_IN_DIGITS)
         self._asked: list[_Asked] = []
@@ -97,13 +110,26 @@ class Tree:
             self._has_learnt = True
         if self._num_guessed == self.options.places:
             return ()
-        if position.free or position.allowed.count > MAX_BRANCHES:
-            guesses = self._of_text(position)
-        else:
-            guesses = self._of_values(position) if self.options.branches else []
+        told = self._of_earlier(position)
+        guesses = told if self._is_enough(told) else mixed(told, self._of_request(position))
         self._num_guessed += bool(guesses)
         guesses.sort(key=lambda guess: -guess.weight)
         return guesses[: self.options.breadth]
+
+    def _of_earlier(self, position: Position) -> list[Guess]:
+        is_drafted = self.options.text if position.free else self.options.branches
+        return self._earlier.guesses(position) if self._earlier is not None and is_drafted else []
+
+    def _is_enough(self, told: Sequence[Guess]) -> bool:
+        """True if nothing that the request itself says could matter beside it."""
+        if self.options.breadth == 1:
+            return bool(told) and told[0].weight >= _LIKELIEST
+        return sum(guess.weight for guess in told) >= _SURE
+
+    def _of_request(self, position: Position) -> list[Guess]:
+        if position.free or position.allowed.count > MAX_BRANCHES:
+            return self._of_text(position)
+        return self._of_values(position) if self.options.branches else []
 
     def _of_text(self, position: Position) -> list[Guess]:
         if not (self.options.text if position.free else self.options.branches):
@@ -133,6 +159,8 @@ class Tree:
     def _learn(self, tokens: Sequence[int]) -> None:
         """See what the model took where the last plan had guesses; ``tokens``: the record so far."""
         self._texts.write(tokens)
+        if self._earlier is not None:
+            self._earlier.learn(tokens)
         for asked in self._asked:
             at = len(asked.tokens)
             if at < len(tokens) and tokens[:at] == asked.tokens:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from time import perf_counter
+from typing import get_args
 
 from factorspec_server.drafting.seam import Choice, DraftKind
 from factorspec_server.engines.requests import DraftCount, Usage
 
-_KINDS: tuple[DraftKind, ...] = ("certain", "branch", "text")
+_KINDS: tuple[DraftKind, ...] = get_args(DraftKind)
 
 
 class Tally:

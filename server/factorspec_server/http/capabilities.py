@@ -68,6 +68,7 @@ def _drafting(served: ServedModel, settings: ServerSettings) -> dict[str, JsonVa
     return {
         "policy": settings.drafting,
         "width": settings.width,
+        "earlier": served.earlier,
         "trees": served.engine.model.takes_trees,
         "step_s": {str(num_tokens): round(seconds, 6) for num_tokens, seconds in points},
     }

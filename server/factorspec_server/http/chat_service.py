@@ -24,6 +24,7 @@ from factorspec_server.engines import (
     seed_of_choice,
 )
 from factorspec_server.engines.answer_session import AnswerSession
+from factorspec_server.engines.remembering import earlier_of, remember
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.http.answer_maker import AnswerMaker, AnySession
 from factorspec_server.http.answer_reader import AnswerReader, Reading
@@ -140,7 +141,7 @@ class ChatService:
         return (
             Certain()
             if session is None
-            else self.served.drafting(settings.drafting, prompt_ids, settings.width)
+            else self.served.drafting(settings.drafting, prompt_ids, settings.width, earlier_of(session))
         )
 
     def _room(self, num_prompt: int, chat: ChatRequest) -> int:
@@ -155,8 +156,14 @@ class ChatService:
         Raises:
             FactorspecError: they do not answer in time.
         """
-        if job.choices[index].kept is not None and completion.error is None:
+        choice, settings = job.choices[index], self.settings
+        if completion.error is not None:
+            return
+        if choice.kept is not None:
             await asyncio.to_thread(job.finish, index)
+        elif choice.session is not None:
+            if self.served.drafting_spec(settings.drafting, settings.width).remembers:
+                remember(choice.session)
 
     def text_of(self, choice: ChoiceJob, completion: Completion) -> str:
         """The text of one answer.

@@ -106,6 +106,11 @@ class Compiler:
         """
         return self._known(sha256(text).digest())
 
+    def forget_records(self) -> None:
+        """Forget what records wrote, of which those that come after them are guessed."""
+        for compiled in self.cache.values():
+            compiled.decoder.earlier.forget()
+
     def _known(self, text: bytes | None) -> CompiledSpec | None:
         spec_hash = None if text is None else self._hashes.get(text)
         return None if spec_hash is None else self.cache.find(spec_hash)

@@ -129,6 +129,12 @@ class SessionOpener:
             },
         )
 
+    def forget_records(self) -> None:
+        """Forget what was written, of which what comes after it is guessed."""
+        self._compiler.forget_records()
+        for decoders in self._decoders.values():
+            decoders.forget_records()
+
     def _enforced(self, answer: AnswerWish, options: SessionOptions) -> Enforced:
         form = CallFormat() if answer.form is None else answer.form.format
         tokens = Tokens(self._canonical.vocabulary, self._words.num_tokens)

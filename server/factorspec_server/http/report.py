@@ -4,7 +4,7 @@
 
     {"exact": true, "near_limit": false, "prompt_tokens", "reused", "tokens", "certain", "chosen", "free",
      "choice_points", "model_steps", "fill_steps", "guessed", "accepted",
-     "drafts": {"certain": {"drafted", "accepted"}, "branch": {...}, "text": {...}},
+     "drafts": {"certain": {"drafted", "accepted"}, "branch": {...}, "text": {...}, "earlier": {...}},
      "tokens_run", "in_vain", "widest", "prefill_s", "decode_s", "compile_s", "spec_cached", "seed",
      "relations": [{"name", "place", "outcome", "enforced", "why", "explanation"}],
      "objective": [{"name", "goal", "value", "best", "bound", "proven", "gap"}],      one a level

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from factorspec_sdk.decoding import Earlier
 from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.drafting import (
     DEFAULT_WIDTH,
@@ -48,6 +49,7 @@ class ServedModel:
         costs: seconds of a step by its tokens, as measured; None: not measured.
         aliases: further names under which requests may ask for the model.
         patience_s: seconds after which a plan guesses no more; None: however long it takes.
+        earlier: what is guessed may be what earlier records of the same spec wrote.
     """
 
     engine: EngineThread
@@ -56,6 +58,7 @@ class ServedModel:
     costs: CostModel | None = None
     aliases: tuple[str, ...] = ()
     patience_s: float | None = PATIENCE_S
+    earlier: bool = True
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class ServedModel:
         aliases: Sequence[str] = (),
         drafting: DraftingName = "auto",
         width: int | None = None,
+        earlier: bool = True,
     ) -> ServedModel:
         """A loaded model with an engine thread of its own.
 
@@ -79,6 +83,7 @@ class ServedModel:
             aliases: further names of the model.
             drafting: what will be drafted.
             width: and how wide, see ``drafting``.
+            earlier: see the attribute.
 
         Raises:
             EngineError: the tokenizer is of a kind whose tokens cannot be predicted exactly.
@@ -94,7 +99,7 @@ class ServedModel:
                 raise
             model.split_tokens = split_tokens(costs)
             engine.limit_steps(step_tokens(costs))
-        return cls(engine, model.chat, canonical, costs, tuple(aliases))
+        return cls(engine, model.chat, canonical, costs, tuple(aliases), earlier=earlier)
 
     @property
     def name(self) -> str:
@@ -102,7 +107,11 @@ class ServedModel:
         return self.engine.model.name
 
     def drafting(
-        self, name: DraftingName, prompt_ids: Sequence[int], width: int | None = None
+        self,
+        name: DraftingName,
+        prompt_ids: Sequence[int],
+        width: int | None = None,
+        earlier: Earlier | None = None,
     ) -> DraftingPolicy:
         """A drafting policy for one request.
 
@@ -111,11 +120,18 @@ class ServedModel:
             prompt_ids: of the request.
             width: most tokens drafted in a step, see ``ServerSettings``; None: as many as pay by the measured
                 cost, if there is one, but never more than were measured.
+            earlier: what records of its spec wrote before.
         """
         spec, vocabulary = self.drafting_spec(name, width), self.canonical.vocabulary
         cost = self._step_cost(CostModel(spec.cost_points)) if spec.cost_points else None
         return drafting_policy(
-            spec.name, vocabulary, prompt_ids, width=spec.width, cost=cost, patience_s=spec.patience_s
+            spec.name,
+            vocabulary,
+            prompt_ids,
+            width=spec.width,
+            cost=cost,
+            patience_s=spec.patience_s,
+            earlier=earlier if spec.remembers else None,
         )
 
     def drafting_spec(self, name: DraftingName, width: int | None = None) -> DraftingSpec:
@@ -125,11 +141,11 @@ class ServedModel:
         if name == "auto" and width is None and self.is_too_slow:
             policy = "certain"
         if width is not None or costs is None or not costs.is_curve or name not in _BY_COST:
-            return DraftingSpec(name=policy, width=width or DEFAULT_WIDTH, patience_s=self.patience_s)
-        most = min(MOST_WIDTH, costs.largest)
-        return DraftingSpec(
-            name=policy, width=most, cost_points=tuple(costs.points), patience_s=self.patience_s
-        )
+            spec = DraftingSpec(name=policy, width=width or DEFAULT_WIDTH)
+        else:
+            most = min(MOST_WIDTH, costs.largest)
+            spec = DraftingSpec(name=policy, width=most, cost_points=tuple(costs.points))
+        return replace(spec, patience_s=self.patience_s, earlier=self.earlier)
 
     @property
     def is_too_slow(self) -> bool:

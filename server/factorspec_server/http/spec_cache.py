@@ -53,6 +53,11 @@ class SpecCache(Generic[Value]):
         with self._lock:
             return self._used(key)
 
+    def values(self) -> list[Value]:
+        """All that are there."""
+        with self._lock:
+            return [value for value, _ in self._entries.values()]
+
     def get(self, key: Hashable, make: Callable[[], Value]) -> Found[Value]:
         """The value of ``key``, made now if it is not there. Raises what ``make`` raises.
 

@@ -84,6 +84,11 @@ class ToolDecoders:
         made = self.cache.get(key, lambda: _Kept(self._calls(tools, num_tokens), compiled))
         return made.value.decoders
 
+    def forget_records(self) -> None:
+        """Forget what calls were, of which those that come after them are guessed."""
+        for kept in self.cache.values():
+            kept.decoders.first.earlier.forget()
+
     @cached_property
     def refusal(self) -> Decoder:
         """Of the record with which a model declines."""

@@ -159,6 +159,11 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
         self._grammars = grammars
         self._envelopes = Envelopes()
 
+    def reset(self) -> None:
+        """Forget what was asked for and written: SGLang empties its caches (``/flush_cache``)."""
+        super().reset()
+        self._grammars.forget_records()
+
     def dispatch_json(self, key_string: str) -> Any:
         """The grammar of a JSON Schema."""
         try:
@@ -175,6 +180,11 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
 
 class ThinkingBackend(_BoundedCache, compat.ReasonerGrammarBackend):
     """SGLang's own wrapper: grammars wait until the model has thought."""
+
+    def reset(self) -> None:
+        """See ``RelationBackend``."""
+        super().reset()
+        self.grammar_backend.reset()
 
 
 def _is_of_relations(key: tuple[str, str]) -> bool:

@@ -20,6 +20,9 @@ class Grammars(Protocol):
     def of(self, envelope: Envelope, /) -> Any:
         """A grammar object for a request. Raises as ``OpensRecords.open``."""
 
+    def forget_records(self) -> None:
+        """See ``OpensRecords``."""
+
 
 class OwnGrammars:
     """Of records that this rank opens; see ``Grammars``.
@@ -50,6 +53,10 @@ class OwnGrammars:
         grammar.grammar_stats = compat.GrammarStats(dispatch_type="json", is_cache_hit=opened.was_cached)
         return grammar
 
+    def forget_records(self) -> None:
+        """See ``OpensRecords``."""
+        self._relations.forget_records()
+
 
 class FollowingGrammars:
     """Of records that the first rank opens; see ``Grammars``."""
@@ -64,6 +71,9 @@ class FollowingGrammars:
         grammar: Any = _type_of(FollowingGrammar)(self._end_ids, self._ranks)
         grammar.grammar_stats = compat.GrammarStats(dispatch_type="json", is_cache_hit=False)
         return grammar
+
+    def forget_records(self) -> None:
+        """Here there are none."""
 
 
 @cache

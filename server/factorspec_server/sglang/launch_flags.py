@@ -20,7 +20,7 @@ from factorspec_sdk.errors import DeclarationError, Problem
 from factorspec_server.settings import DraftingName
 from factorspec_server.sglang.compat import ALGORITHM_NAME, BACKEND_NAME
 from factorspec_server.sglang.service_settings import DEADLINE_VARIABLE, WORKERS_VARIABLE
-from factorspec_server.sglang.speculation import DRAFTING_VARIABLE
+from factorspec_server.sglang.speculation import DRAFTING_VARIABLE, EARLIER_VARIABLE
 
 HOSTS_VARIABLE = "FACTORSPEC_SERVE_HOSTS"
 KEY_VARIABLE = "FACTORSPEC_SERVE_KEY"
@@ -100,6 +100,7 @@ class LaunchOptions:
         device: ``cpu`` or ``cuda``.
         max_batch: most requests that run together; None leaves it to SGLang, on CPU 8.
         drafting: what is drafted (``speculation.py``); ``off`` leaves our worker out.
+        earlier: guesses may be what earlier records of the same spec wrote.
         workers: processes that keep the records; None: as many as usual (``service_settings.py``).
         deadline_s: longest wait for one of them, in seconds; None: the usual one.
         passed_on: SGLang's own flags.
@@ -115,6 +116,7 @@ class LaunchOptions:
     device: Literal["cpu", "cuda"] = "cuda"
     max_batch: int | None = None
     drafting: DraftingName = "auto"
+    earlier: bool = True
     workers: int | None = None
     deadline_s: float | None = None
     passed_on: tuple[str, ...] = ()
@@ -161,6 +163,8 @@ def sglang_environment(options: LaunchOptions, environment: Mapping[str, str]) -
         found[DEADLINE_VARIABLE] = f"{options.deadline_s:g}"
     if options.drafting not in ("auto", "off"):
         found[DRAFTING_VARIABLE] = options.drafting
+    if not options.earlier:
+        found[EARLIER_VARIABLE] = "0"
     if options.device == "cpu":
         found["SGLANG_USE_CPU_ENGINE"] = "1"
         # more threads than cores wait for each other: 1 token a second instead of 30

@@ -41,6 +41,7 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     f"{_GRAMMARS}:BaseGrammarBackend.get_cached_or_future_value(key, require_reasoning)",
     f"{_GRAMMARS}:BaseGrammarBackend._init_value_dispatch(key, require_reasoning)",
     f"{_GRAMMARS}:BaseGrammarBackend.set_cache(key, value)",
+    f"{_GRAMMARS}:BaseGrammarBackend.reset",
     f"{_GRAMMARS}:GrammarStats(dispatch_type, is_cache_hit)",
     *_of(f"{_GRAMMARS}:BaseGrammarObject", "accept_token(token)", "rollback(k)", "is_terminated", "finished",
          "allocate_vocab_mask(vocab_size, batch_size, device)", "fill_vocab_mask(vocab_mask, idx)",

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from factorspec_server.drafting import Certain, DraftingPolicy, DraftingSpec, Off, Session
+from factorspec_server.engines.remembering import earlier_of
 
 MakePolicy = Callable[[Session, Sequence[int]], DraftingPolicy]
 """The policy for a session and its request's prompt."""
@@ -31,7 +32,9 @@ class Policies:
 
         def make(session: Session, prompt: Sequence[int]) -> DraftingPolicy:
             vocabulary = getattr(getattr(session, "decoder", session), "vocabulary", None)
-            return resting if vocabulary is None else spec.policy(vocabulary, tuple(prompt))
+            if vocabulary is None:
+                return resting
+            return spec.policy(vocabulary, tuple(prompt), earlier_of(session))
 
         return cls(make, resting)
 

@@ -25,6 +25,9 @@ class OpensRecords(Protocol):
     def end_ids(self) -> tuple[int, ...]:
         """The tokens that end an answer, the tokenizer's own first."""
 
+    def forget_records(self) -> None:
+        """Forget what finished records wrote, of which others are guessed. Never waits."""
+
     def open(self, envelope: Envelope, /) -> Opened:
         """A record. May take as long as the budgets for compiling allow.
 
@@ -58,6 +61,11 @@ class Relations:
     def open(self, envelope: Envelope) -> Opened:
         """See ``OpensRecords``."""
         return opened_here(self._opener.result(), envelope)
+
+    def forget_records(self) -> None:
+        """See ``OpensRecords``."""
+        if self._opener.done() and self._opener.exception() is None:
+            self._opener.result().forget_records()
 
     def _made(self, tokenizer: Any, vocab_size: int) -> SessionOpener:
         chat = ChatTokenizer(tokenizer, end_ids=self.end_ids)

@@ -56,6 +56,11 @@ class ServiceRelations:
         record = self.service.open(kept.written, token_limit=options.token_limit, on_budget=options.on_budget)
         return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
 
+    def forget_records(self) -> None:
+        """See ``OpensRecords``."""
+        self.service.forget()
+        self._here.forget_records()
+
 
 def service_options(server_args: Any, settings: ServiceSettings) -> ServiceOptions:
     """Sizes of the service of one scheduler."""

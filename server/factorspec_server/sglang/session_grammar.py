@@ -34,7 +34,9 @@ import torch
 from factorspec_sdk.decoding import GuessPolicy, Plan, Shape
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.engines.errors import failure_of
+from factorspec_server.engines.remembering import remember
 from factorspec_server.sglang.cpu_masks import mask_logits
+from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Record, give_back, has_ended
 from factorspec_server.sglang.step_counts import StepCounts
 
@@ -138,10 +140,21 @@ class SessionGrammar:
         self._finished = finished
         if is_news:
             self._times_s.append(perf_counter())
+            self._remember()
             if self._tell is None:
                 self.close()
             else:
                 self._tell(Ended(self._request_id, self, self._error))
+
+    def _remember(self) -> None:
+        """Have a complete record of this process remembered, where those that come after it are guessed."""
+        drafting = parts().drafting
+        if self._session is None or self._error is not None or drafting is None or not drafting.remembers:
+            return
+        try:
+            remember(self.session)
+        except Exception as error:  # noqa: BLE001 - one request's session must not end the scheduler
+            self._error = failure_of(error)
 
     def close(self) -> None:
         """Give back the record's place, where it has one; nobody asks for the record any more."""

@@ -8,6 +8,7 @@ Environment variables, read when the server starts (SGLang's command line takes 
 ``FACTORSPEC_DRAFTING``    what is drafted: ``off``, ``certain``, ``chain``, ``branches``, ``text``, ``tree``
                            (``drafting_policy``), or ``auto``: what was measured to be best
 ``FACTORSPEC_GUESSES``     most guesses of a request in a step, behind one another; usual is 7
+``FACTORSPEC_EARLIER``     ``0``: no guesses of what earlier records of the same spec wrote
 ``FACTORSPEC_ROWS``        most rows of logits in a step, on CUDA; usual is 256
 ``FACTORSPEC_AHEAD``       ``0``: no step is launched before the last one's tokens are known (``ahead.py``);
                            usual is 1 on CUDA; on CPU, where nothing runs beside, 0
@@ -30,6 +31,7 @@ from factorspec_server.drafting import DraftingSpec, PolicyName
 from factorspec_server.settings import DraftingName
 
 DRAFTING_VARIABLE = "FACTORSPEC_DRAFTING"
+EARLIER_VARIABLE = "FACTORSPEC_EARLIER"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _ROWS = 7, 256
@@ -53,6 +55,7 @@ class Speculation:
         rows: most rows of logits in a step.
         ahead: steps may be launched ahead; None: on CUDA.
         step_log: a file for what each step took.
+        earlier: guesses may be what earlier records of the same spec wrote.
     """
 
     widths: tuple[int, ...] = _WIDTHS
@@ -62,6 +65,7 @@ class Speculation:
     rows: int = _ROWS
     ahead: bool | None = None
     step_log: Path | None = None
+    earlier: bool = True
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Speculation:
@@ -79,6 +83,7 @@ class Speculation:
             rows=_above_0(environment, "FACTORSPEC_ROWS", _ROWS),
             ahead=_switch(environment, "FACTORSPEC_AHEAD"),
             step_log=Path(log) if log else None,
+            earlier=_switch(environment, EARLIER_VARIABLE) is not False,
         )
 
     def spec(self, device: str, most: int) -> DraftingSpec:
@@ -89,7 +94,15 @@ class Speculation:
             most: inputs of a request in a step.
         """
         name = _BEST.get(device, "certain") if self.drafting == "auto" else self.drafting
-        return DraftingSpec(name=name, width=max(1, most - 1), breadth=1, places=self.guesses)
+        width = max(1, most - 1)
+        return DraftingSpec(name=name, width=width, breadth=1, places=self.guesses, earlier=self.earlier)
+
+
+def _switch(environment: Mapping[str, str], name: str) -> bool | None:
+    text = environment.get(name, "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"{name} must be 0 or 1, got {text!r}")
+    return text == "1" if text else None
 
 
 def _has_least_draws(server_args: Any) -> bool:
@@ -102,13 +115,6 @@ def _drafting(given: str) -> DraftingName:
         if given == known:
             return known
     raise ValueError(f"{DRAFTING_VARIABLE} must be one of {', '.join(DRAFTINGS)}, got {given!r}")
-
-
-def _switch(environment: Mapping[str, str], name: str) -> bool | None:
-    text = environment.get(name, "")
-    if text not in ("", "0", "1"):
-        raise ValueError(f"{name} must be 0 or 1, got {text!r}")
-    return text == "1" if text else None
 
 
 def _above_0(environment: Mapping[str, str], name: str, usual: int) -> int:

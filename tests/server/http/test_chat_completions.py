@@ -166,7 +166,13 @@ def test_models_say_what_is_enforced(client: openai.OpenAI) -> None:
     assert facts["wire_versions"] == [1]
     assert {"all_different", "table", "slide"} <= set(facts["enforced"]["relation_kinds"])
     assert {"body_bytes", "document_bytes", "table_rows"} <= set(facts["limits"])
-    assert facts["drafting"] == {"policy": "auto", "width": None, "trees": True, "step_s": {}}
+    assert facts["drafting"] == {
+        "policy": "auto",
+        "width": None,
+        "earlier": True,
+        "trees": True,
+        "step_s": {},
+    }
     assert client.models.retrieve("scripted").model_dump() == model.model_dump()
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4o")

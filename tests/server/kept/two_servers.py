@@ -58,10 +58,14 @@ def service_of(canonical: Canonical, **options: Any) -> Iterator[ConstraintServi
 
 
 @contextmanager
-def keeping(served: ServedModel, policy: PolicyName = "certain", **options: Any) -> Iterator[Keeping]:
-    """A server with workers; guesses take as long as they take."""
+def keeping(
+    served: ServedModel, policy: PolicyName = "certain", *, earlier: bool = False, **options: Any
+) -> Iterator[Keeping]:
+    """A server with workers; guesses take as long as they take. earlier: they remember finished records,
+    which they may do a little earlier or later than others.
+    """
     with service_of(served.canonical, **options) as service:
-        service.draft(DraftingSpec(name=policy, patience_s=None))
+        service.draft(DraftingSpec(name=policy, patience_s=None, earlier=earlier))
         service.await_workers(TIMEOUT_S)
         app = create_app(
             replace(served, patience_s=None), ServerSettings(drafting=policy), None, EmbeddedService(service)
@@ -71,9 +75,9 @@ def keeping(served: ServedModel, policy: PolicyName = "certain", **options: Any)
 
 
 @contextmanager
-def plain(served: ServedModel, policy: PolicyName = "certain") -> Iterator[str]:
+def plain(served: ServedModel, policy: PolicyName = "certain", *, earlier: bool = False) -> Iterator[str]:
     """A server without; its address."""
-    patient = replace(served, patience_s=None)
+    patient = replace(served, patience_s=None, earlier=earlier)
     with running(create_app(patient, ServerSettings(drafting=policy))) as root:
         yield root
 
