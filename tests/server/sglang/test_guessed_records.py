@@ -14,6 +14,7 @@ from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_sdk.wire import parse_document
 from factorspec_server.drafting import DraftingSpec, PolicyName
+from factorspec_server.engines.remembering import remember
 from factorspec_server.sglang.plan_source import LocalPlans
 from factorspec_server.sglang.policies import Policies
 from tests.decoding.brute import random_spec
@@ -56,6 +57,24 @@ def test_chains_of_every_policy_write_what_token_by_token_decoding_writes(name: 
         for one in requests:
             assert one.tokens == by_token_of(decoder.session(400), one.seed), (seed, name)
     assert (guessed > 0) == spec.guesses
+
+
+@pytest.mark.parametrize("name", ["branches", "text", "tree"])
+def test_what_earlier_records_wrote_changes_steps_and_nothing_else(name: PolicyName) -> None:
+    steps: dict[int, int] = {}
+    for seed, decoder in enumerate(decoders("tricky", 20)):
+        spec = DraftingSpec(name=name, width=31, breadth=1, places=7, patience_s=None)
+        words = (decoder.vocabulary.logit_width + 31) // 32
+        plans, prompt = LocalPlans(words, Policies.of_spec(spec)), decoder.vocabulary.encode(PROMPT)
+        for time in range(3):
+            requests = [Decoded(decoder.session(400), seed * 3 + at) for at in range(3)]
+            while left := [one for one in requests if not one.is_done]:
+                step(left, plans, most=32, width=None, prompt=prompt)
+            for one in requests:
+                assert one.tokens == by_token_of(decoder.session(400), one.seed), (seed, name, time)
+                steps[time] = steps.get(time, 0) + one.steps
+                remember(one.session)
+    assert steps[2] < steps[0]
 
 
 @pytest.mark.parametrize("name", get_args(PolicyName))

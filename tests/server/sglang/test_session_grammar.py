@@ -19,7 +19,9 @@ from factorspec_sdk.graph.compile import compile_spec
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical, unpack_row
 from factorspec_sdk.wire import parse_document
+from factorspec_server.drafting import DraftingSpec, PolicyName
 from factorspec_server.engines.answer_session import AnswerSession
+from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.session_grammar import Ended, SessionGrammar, session_grammar_of
 from tests.server.http.calling import TellingModel, making
 from tests.server.http.serving import TRIP
@@ -52,6 +54,30 @@ def row_of(grammar: SessionGrammar, decoder: Decoder) -> list[int]:
     assert (rows[0] == -1).all()
     assert (rows[2] == -1).all()
     return list(map(int, unpack_row(rows[1].numpy())))
+
+
+@pytest.mark.parametrize(("name", "is_kept"), [("tree", True), ("certain", False), (None, False)])
+def test_a_complete_record_is_remembered_where_others_are_guessed(
+    name: PolicyName | None, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts(), "drafting", None if name is None else DraftingSpec(name=name))
+    canonical, compiled = Canonical(vocabulary_like("smollm2")), compile_spec(parse_document(TRIP))
+    decoder = Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
+    cut, whole, begun = (grammar_of(decoder) for _ in range(3))
+    text = '{"first": "Oslo", "second": "Rome", "days": 3, "note": "no"}'
+    tokens = decoder.vocabulary.encode(text)
+    for token in tokens[:-1]:
+        cut.accept_token(token)
+    cut.finished = True
+    assert len(decoder.earlier) == 0
+    for token in tokens:
+        whole.accept_token(token)
+    begun.copy().finished = True  # nobody writes the first of copies
+    assert len(decoder.earlier) == 0
+    whole.finished = True
+    whole.finished = True
+    assert len(decoder.earlier) == int(is_kept)
+    assert whole.error is None
 
 
 def test_rows_are_those_of_the_session_and_an_end_token_follows(decoder: Decoder) -> None:
