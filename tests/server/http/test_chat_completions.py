@@ -46,7 +46,7 @@ def test_the_answer_echoes_the_spec_and_reports(client: openai.OpenAI) -> None:
     assert report["tokens"] == answer["usage"]["completion_tokens"]
     assert report["model_steps"] <= report["choice_points"] + 1
     drafts = report["drafts"]
-    assert list(drafts) == ["certain", "branch", "text"]
+    assert list(drafts) == ["certain", "branch", "text", "earlier"]
     stood = sum(count["accepted"] for count in drafts.values())
     assert stood + report["choice_points"] - report["accepted"] == report["tokens"]
     assert [(one["name"], one["outcome"], one["enforced"]) for one in report["relations"]] == [
