@@ -10,7 +10,8 @@ so that one search by the interpreter finds a place, in less than a microsecond.
 of a value are part of what is searched for: at a text's beginning they say which text it is.
 
 Bounds: ``MOST_RECORDS`` distinct records and ``MOST_TOKENS`` tokens, the least recently used out first; of a
-longer record its beginning. Nothing of a record stays but its tokens, 8 bytes each.
+longer record its beginning. Nothing of a record stays but its tokens, 8 bytes each (4 in its own text, 4 in
+that of all).
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ _MARK = chr(0x10FFFF)
 _MOST_LOOKS = 4
 #: before anything is known: the chance that a proposal stands, by what became of the last one and by level
 _FIRST_CHANCES = ((0.4, 0.5, 0.6), (0.75, 0.85, 0.93), (0.15, 0.25, 0.4))
-_BYTES, _BYTES_PER_TOKEN = 4096, 8
+#: of an empty memory; of a record's own objects; of a token, in its record's text and that of all
+_BYTES, _BYTES_PER_RECORD, _BYTES_PER_TOKEN = 4096, 192, 8
 _FADE = 0.97
 
 
 class Rate:
     """The share of tries that went well, from a prior worth ``prior_tries`` tries."""
+
+    __slots__ = ("_good", "_tries")
 
     def __init__(self, prior: float, prior_tries: float = 4.0) -> None:
         self._good = prior * prior_tries
@@ -121,7 +125,7 @@ class Earlier:
     @property
     def num_bytes(self) -> int:
         """About the memory that it takes now, in bytes. Cheap."""
-        return _BYTES + _BYTES_PER_TOKEN * self._num_chars if self._records else 0
+        return _BYTES + _BYTES_PER_RECORD * len(self._records) + _BYTES_PER_TOKEN * self._num_chars
 
     def remember(self, tokens: Sequence[int]) -> None:
         """A record is finished. O(``MOST_TOKENS``)."""
@@ -178,14 +182,16 @@ class Earlier:
             most: how many are wanted.
         """
         text, wanted, best = self._text, "", -1
-        for length in LENGTHS if text else ():
-            longer = _tail(tokens, length)
+        tail = _tail(tokens) if text else ""
+        end = len(text) - 1
+        for length in LENGTHS:
+            longer = tail[-length:]
             if len(longer) == len(wanted):
                 break
-            at = _next_place(text, longer, len(text) - 1)
+            at = _next_place(text, longer, end)
             if at < 0:
                 break
-            best, wanted = at, longer
+            best, wanted, end = at, longer, at  # what went alike for longer is not behind it
         return [] if best < 0 else _others(text, wanted, best, most)
 
 
@@ -215,13 +221,13 @@ def _next_place(text: str, wanted: str, end: int) -> int:
     return -1
 
 
-def _tail(tokens: Sequence[int], length: int) -> str:
+def _tail(tokens: Sequence[int]) -> str:
     """The last tokens, the mark in front of the first one of all; nothing if no characters stand for them."""
     try:
-        tail = _text(tokens[-length:])
+        tail = _text(tokens[-LENGTHS[-1] :])
     except (ValueError, OverflowError):
         return ""
-    return _MARK + tail if len(tail) < length else tail
+    return _MARK + tail if len(tail) < LENGTHS[-1] else tail
 
 
 def _text(tokens: Sequence[int]) -> str:

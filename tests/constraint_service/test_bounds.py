@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from time import sleep
 from typing import Any
 
 import pytest
@@ -49,6 +50,8 @@ def test_a_thousand_records_leave_nothing(service: ConstraintService, vocabulary
             record.close()
             record.close()
 
+    while service.stats().workers_alive < service.options.workers:
+        sleep(0.01)  # each has sockets
     write_some(40)
     files, pair = fds(), begin(Pairs(service, vocabulary))
     write_some(1000)

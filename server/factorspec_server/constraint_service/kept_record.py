@@ -114,8 +114,8 @@ class KeptRecord:
 
     def remember(self) -> None:
         """Remember it once, if it is complete, for records of its spec that come after it. O(tokens)."""
-        if not self._is_remembered:
-            self._is_remembered = self.session.state == "complete"
+        if not self._is_remembered and self.session.state == "complete":
+            self._is_remembered = True
             remember(self.session)
 
     def look_behind(self, is_over: Callable[[], bool]) -> Plan | None:

@@ -280,15 +280,20 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             self._fail(header["id"], error)
         else:
-            if self._drafting.remembers:
-                record.remember()
+            self._remember(record)
 
-    def _remember(self, record: KeptRecord, tokens: list[int]) -> None:
-        """Remember a record that was closed without a word."""
-        if self._drafting.remembers:
-            with suppress(FactorspecError):  # it is refused, and so not complete
+    def _remember(self, record: KeptRecord, tokens: list[int] | None = None) -> None:
+        """Remember a record; ``tokens``: of one that is closed without a word before."""
+        if not self._drafting.remembers:
+            return
+        try:
+            if tokens is not None:
                 record.write_all(tokens)
-                record.remember()
+            record.remember()
+        except FactorspecError:
+            pass  # it is refused, and so not complete
+        except Exception:  # nothing depends on it
+            _logger.exception("a record is not remembered")
 
     # reader thread
 

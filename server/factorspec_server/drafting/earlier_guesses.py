@@ -77,9 +77,8 @@ class EarlierGuesses:
             if behind is not None:
                 return (behind,), WAS_RIGHT
             last = WAS_RIGHT
-        if last == WAS_WRONG and not self._looks_on:
-            if self._earlier.most_likely(WAS_WRONG) < _LEAST_CHANCE:
-                return (), last
+        if not self._looks_on and self._earlier.most_likely(last) < _LEAST_CHANCE:
+            return (), last
         return self._earlier.places(tokens, self._most), last
 
     def learn(self, tokens: Sequence[int]) -> None:
@@ -106,8 +105,6 @@ class EarlierGuesses:
 
 def mixed(earlier: Sequence[Guess], others: Sequence[Guess]) -> list[Guess]:
     """Both: what others say counts where no earlier record is followed."""
-    if not earlier:
-        return [*others]
     left = max(0.0, 1.0 - sum(guess.weight for guess in earlier))
     found = {guess.token: guess for guess in earlier}
     for guess in others:

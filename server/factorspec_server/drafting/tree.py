@@ -111,7 +111,10 @@ class Tree:
         if self._num_guessed == self.options.places:
             return ()
         told = self._of_earlier(position)
-        guesses = told if self._is_enough(told) else mixed(told, self._of_request(position))
+        if not told:
+            guesses = self._of_request(position)
+        else:
+            guesses = told if self._is_enough(told) else mixed(told, self._of_request(position))
         self._num_guessed += bool(guesses)
         guesses.sort(key=lambda guess: -guess.weight)
         return guesses[: self.options.breadth]
@@ -123,7 +126,7 @@ class Tree:
     def _is_enough(self, told: Sequence[Guess]) -> bool:
         """True if nothing that the request itself says could matter beside it."""
         if self.options.breadth == 1:
-            return bool(told) and told[0].weight >= _LIKELIEST
+            return told[0].weight >= _LIKELIEST
         return sum(guess.weight for guess in told) >= _SURE
 
     def _of_request(self, position: Position) -> list[Guess]:

@@ -163,8 +163,8 @@ def sglang_environment(options: LaunchOptions, environment: Mapping[str, str]) -
         found[DEADLINE_VARIABLE] = f"{options.deadline_s:g}"
     if options.drafting not in ("auto", "off"):
         found[DRAFTING_VARIABLE] = options.drafting
-    if not options.earlier:
-        found[EARLIER_VARIABLE] = "0"
+    if not options.earlier or EARLIER_VARIABLE in environment:
+        found[EARLIER_VARIABLE] = str(int(options.earlier))
     if options.device == "cpu":
         found["SGLANG_USE_CPU_ENGINE"] = "1"
         # more threads than cores wait for each other: 1 token a second instead of 30

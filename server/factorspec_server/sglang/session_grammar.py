@@ -34,7 +34,7 @@ import torch
 from factorspec_sdk.decoding import GuessPolicy, Plan, Shape
 from factorspec_sdk.errors import FactorspecError
 from factorspec_server.engines.errors import failure_of
-from factorspec_server.engines.remembering import remember
+from factorspec_server.engines.remembering import earlier_of, remember
 from factorspec_server.sglang.cpu_masks import mask_logits
 from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Record, give_back, has_ended
@@ -149,7 +149,9 @@ class SessionGrammar:
     def _remember(self) -> None:
         """Have a complete record of this process remembered, where those that come after it are guessed."""
         drafting = parts().drafting
-        if self._session is None or self._error is not None or drafting is None or not drafting.remembers:
+        if self._error is not None or drafting is None or not drafting.remembers:
+            return
+        if earlier_of(self._session) is None:  # a worker's, which remembers it itself; or nothing is written
             return
         try:
             remember(self.session)

@@ -160,7 +160,7 @@ def test_what_is_remembered_counts_as_the_spec_s() -> None:
     decoder = decoder_of(CALL)
     before = decoder.num_bytes
     decoder.earlier.remember(tokens_of(decoder))
-    assert decoder.num_bytes == before + decoder.earlier.num_bytes > before
+    assert decoder.num_bytes - before == decoder.earlier.num_bytes - Earlier().num_bytes > 0
 
 
 class Place:
@@ -230,7 +230,6 @@ def test_mixed_guesses_are_at_most_certain_and_each_token_comes_once() -> None:
         Guess(2, 0.25 + 0.25 * 0.8, "earlier"),
         Guess(3, 0.25 * 0.2),
     ]
-    assert mixed([], others) == others
 
 
 def decoders(family: str, count: int) -> Iterator[tuple[int, Decoder]]:

@@ -18,6 +18,7 @@ from factorspec_server.sglang.launch_flags import (
     sglang_environment,
     sglang_flags,
 )
+from factorspec_server.sglang.speculation import Speculation
 
 
 def options(**fields: Any) -> LaunchOptions:
@@ -79,6 +80,16 @@ def test_what_is_drafted_goes_to_the_worker() -> None:
     assert "FACTORSPEC_DRAFTING" not in sglang_environment(options(drafting="auto"), {})
     with pytest.raises(DeclarationError, match=r"--speculative-algorithm.*leave one of them out"):
         sglang_flags(options(drafting="tree", passed_on=("--speculative-algorithm", "NGRAM")))
+
+
+@pytest.mark.parametrize("given", ["", "1", "true", "0", "no"])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_whether_earlier_records_are_guessed_is_told_as_sglang_s_processes_read_it(
+    given: str, earlier: bool
+) -> None:
+    environment = sglang_environment(options(earlier=earlier), {"FACTORSPEC_EARLIER": given})
+    assert Speculation.read(environment).earlier is earlier
+    assert Speculation.read(sglang_environment(options(earlier=earlier), {})).earlier is earlier
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import random
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -78,6 +78,19 @@ def test_a_complete_record_is_remembered_where_others_are_guessed(
     whole.finished = True
     assert len(decoder.earlier) == int(is_kept)
     assert whole.error is None
+
+
+def test_a_record_that_a_worker_keeps_is_not_waited_for_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere:
+        def commit(self, token_ids: object) -> int:
+            raise AssertionError("it may wait")
+
+    monkeypatch.setattr(parts(), "drafting", DraftingSpec(name="tree"))
+    grammar = SessionGrammar(cast("Any", Elsewhere()), 0)
+    grammar.expect((1, 2))
+    grammar.accept_token(1)
+    grammar.finished = True
+    assert grammar.error is None
 
 
 def test_rows_are_those_of_the_session_and_an_end_token_follows(decoder: Decoder) -> None:
