@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from openai import AsyncOpenAI, OpenAI
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from factorspec_sdk.records.document import document
 from tests.sglang.test_real_server import PLAIN, Note, meeting, trip
@@ -87,6 +88,29 @@ def test_no_more_steps_than_choices_and_guesses_are_counted(client: OpenAI) -> N
         assert report["accepted"] <= report["guessed"]
         assert sum(kind["drafted"] for kind in report["drafts"].values()) <= report["tokens_run"]
         assert report["model_steps"] + report["fill_steps"] <= report["choice_points"] + 4
+
+
+def test_a_record_that_comes_again_takes_fewer_steps_until_caches_are_emptied(client: OpenAI) -> None:
+    class Again(BaseModel):
+        question: str = Field(max_length=120)
+        answer: str = Field(max_length=120)
+
+    fields = wishes(Again)
+
+    def written() -> tuple[str | None, dict[str, Any]]:
+        answer = client.chat.completions.create(model=model_of(client), **fields)
+        return answer.choices[0].message.content, answer.model_dump()["factorspec"]["report"]
+
+    first, *others = [written() for _ in range(4)]
+    with urllib.request.urlopen(f"{URL.removesuffix('/v1')}/flush_cache", data=b"", timeout=60) as told:
+        assert told.status == 200
+    forgotten = written()
+    assert {text for text, _ in (*others, forgotten)} == {first[0]}
+    for _, report in others:
+        assert report["drafts"]["earlier"]["accepted"] > 0
+    assert others[-1][1]["model_steps"] < first[1]["model_steps"]
+    for _, report in (first, forgotten):
+        assert report["drafts"]["earlier"] == {"drafted": 0, "accepted": 0}
 
 
 def test_in_one_batch_with_others_requests_write_what_they_write_alone(client: OpenAI) -> None:

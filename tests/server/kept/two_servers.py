@@ -68,7 +68,10 @@ def keeping(
         service.draft(DraftingSpec(name=policy, patience_s=None, earlier=earlier))
         service.await_workers(TIMEOUT_S)
         app = create_app(
-            replace(served, patience_s=None), ServerSettings(drafting=policy), None, EmbeddedService(service)
+            replace(served, patience_s=None, earlier=earlier),
+            ServerSettings(drafting=policy),
+            None,
+            EmbeddedService(service),
         )
         with running(app) as root:
             yield Keeping(root, service)
