@@ -28,6 +28,7 @@ _MAX_STEPS = 1 << 14
 # Measured, in bytes.
 _REST_BYTES = 500
 _STEP_BYTES = 300
+_SYMBOL_BYTES = 200
 
 
 class Ways:
@@ -36,6 +37,8 @@ class Ways:
     def __init__(self, grammar: str) -> None:
         """Raises ``UnknownSyntax``."""
         self._rules = rules_of(grammar)
+        rows = [row for alternatives in self._rules.values() for row in alternatives]
+        self._rule_bytes = _SYMBOL_BYTES * sum(len(row) + 1 for row in rows)
         self._shortest = _shortest(self._rules)
         self._rests: list[tuple[Symbol, int] | None] = [None]
         self._sizes = [0]
@@ -52,8 +55,8 @@ class Ways:
 
     @property
     def num_bytes(self) -> int:
-        """About the memory that rests and steps take, in bytes."""
-        return _REST_BYTES * len(self._rests) + _STEP_BYTES * len(self._steps)
+        """About the memory that rules, rests and steps take, in bytes."""
+        return self._rule_bytes + _REST_BYTES * len(self._rests) + _STEP_BYTES * len(self._steps)
 
     def after(self, place: Place, text: str) -> Place:
         """The place after some text that the grammar takes there."""

@@ -18,9 +18,10 @@ from factorspec_sdk.graph.unroll import Unrolled
 
 #: residuals that sessions may add to those of compiling (twice as many, or so many) before they are forgotten
 MAX_NODES = 100_000
-# Measured, in bytes: a component by itself, a residual with what is remembered of it.
+# Measured, in bytes: a component by itself, a slot of one, a residual with what is remembered of it.
 _COMPONENT_BYTES = 2000
-_RESIDUAL_BYTES = 1000
+_SLOT_BYTES = 1500
+_RESIDUAL_BYTES = 850
 GraphState = tuple[tuple[int, object], ...]
 
 
@@ -63,7 +64,8 @@ class FactorGraph:
     @property
     def num_bytes(self) -> int:
         """About the memory that the graph takes now, in bytes; it grows while records are written. O(1)."""
-        return _COMPONENT_BYTES * len(self.components) + _RESIDUAL_BYTES * len(self._store)
+        layout = _COMPONENT_BYTES * len(self.components) + _SLOT_BYTES * len(self._home)
+        return layout + _RESIDUAL_BYTES * len(self._store)
 
     def start(self) -> GraphState:
         """The state before the first slot."""

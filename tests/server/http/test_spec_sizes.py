@@ -12,7 +12,8 @@ import pytest
 
 import factorspec_sdk as fs
 from examples.meeting_planner import appointment
-from examples.meeting_planner.problem import Calendars
+from examples.meeting_planner.models import schedule
+from examples.meeting_planner.problem import Calendars, Day
 from examples.meeting_planner.problem import load as load_meeting
 from examples.meeting_planner.problem import own_problems as meetings
 from examples.trip_planner.models import Variant, itinerary
@@ -23,6 +24,7 @@ from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.testing import vocabulary_like
 from factorspec_sdk.tokens import Canonical
 from factorspec_server.http.compiled_spec import CompiledSpec, Compiler
+from tests.fixtures.test_decimal_invoice import Invoice
 from tests.fixtures.test_many_specs import different
 from tests.graph.documents import integer, record
 from tests.server.http.test_compiled_spec import write
@@ -46,6 +48,22 @@ def calendar() -> Document:
     problem = load_meeting(meetings()["team"])
     assert isinstance(problem, Calendars)
     return fs.document(appointment.appointment(problem, earliest=False))
+
+
+def meeting() -> Document:
+    problem = load_meeting(meetings()["lisbon"])
+    assert isinstance(problem, Day)
+    return fs.document(schedule(problem, most=True))
+
+
+def nested() -> Document:
+    """Lists in lists, all of whose numbers are different."""
+    row: Document = {
+        "type": "array",
+        "items": {"type": "array", "items": integer(0, 40), "maxItems": 3},
+        "maxItems": 4,
+    }
+    return record({"rows": row}, [{"name": "once", "kind": "all_different", "over": ["$.rows[*][*]"]}])
 
 
 def numbered(count: int) -> Document:
@@ -80,7 +98,11 @@ KINDS: dict[str, Callable[[], Document]] = {
     "loose trip": lambda: trip("grand-tour", "loose"),
     "open trip": lambda: trip("long-weekend", "open"),
     "calendar": calendar,
+    "meeting": meeting,
     "order": lambda: different(1),
+    "invoice": lambda: fs.document(Invoice),
+    "nested lists": nested,
+    "texts": lambda: record({f"t{at}": {**TEXT, "maxLength": 40 + at} for at in range(8)}, []),
     "fields": lambda: record({f"f{at}": TEXT if at % 2 else integer(0, 99) for at in range(60)}, []),
     "rows": rows,
     "100 values": lambda: numbered(100),
