@@ -44,9 +44,15 @@ def logits_behind(seed: int, tokens: tuple[int, ...]) -> torch.Tensor:
 
 
 class Model:
-    """Keeps tokens where their keys and values would be, and reads the text of a request from there."""
+    """Keeps tokens where their keys and values would be, and reads the text of a request from there.
 
-    def __init__(self, requests: int) -> None:
+    Args:
+        requests: how many.
+        seed: of all of them; None: each has its own.
+    """
+
+    def __init__(self, requests: int, seed: int | None = None) -> None:
+        self._seed = seed
         places = torch.randperm(requests * ROOM, generator=torch.Generator().manual_seed(1)) + 1
         self.req_to_token = places.to(torch.int32).view(requests, ROOM)
         self.cache = torch.full((requests * ROOM + 1,), -1, dtype=torch.int64)
@@ -65,7 +71,7 @@ class Model:
         for index in wanted:
             slot = int(batch.req_pool_indices[owners[index]])
             text = self.cache[self.req_to_token[slot, : int(positions[index]) + 1].long()]
-            rows.append(logits_behind(slot, tuple(text.tolist())))
+            rows.append(logits_behind(slot if self._seed is None else self._seed, tuple(text.tolist())))
         output = SimpleNamespace(next_token_logits=torch.stack(rows))
         return SimpleNamespace(logits_output=output, can_run_cuda_graph=False, next_token_ids=None)
 
@@ -156,8 +162,15 @@ class Served:
         done: what the step did, in order.
     """
 
-    def __init__(self, sessions: Sequence[ToySession | None], policy: DraftingPolicy, most_rows: int) -> None:
-        self.model = Model(len(sessions))
+    def __init__(
+        self,
+        sessions: Sequence[ToySession | None],
+        policy: DraftingPolicy,
+        most_rows: int,
+        seed: int | None = None,
+    ) -> None:
+        """``seed``: see ``Model``."""
+        self.model = Model(len(sessions), seed)
         self.requests = [request(session) for session in sessions]
         for slot in range(len(sessions)):
             self.model.cache[self.model.req_to_token[slot, 0].long()] = PROMPT[0]
@@ -215,17 +228,28 @@ def decode(policy: DraftingPolicy, seed: int, most_rows: int) -> tuple[list[list
     served = Served(
         [*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None], policy, most_rows
     )
+    run_to_the_end(served)
+    return served.output(), served.model.many_steps
+
+
+def run_to_the_end(served: Served) -> None:
+    """Steps until all requests are done; the tokens of each are written before the next one."""
     while served.running:
         served.take(served.worker._verify(served.batch(), served.publish))
         assert sorted(served.done) == ["forward", "publish"]
         served.write_tokens()
         served.running = [slot for slot in served.running if not is_done(served.requests[slot])]
-    return served.output(), served.model.many_steps
 
 
 def decode_ahead(policy: DraftingPolicy, seed: int, source: random.Random) -> list[list[int]]:
     """The same where some steps are launched before the tokens of the last one are written."""
     served = Served([*(ToySession(random_alternatives(seed * 4 + at)) for at in range(4)), None], policy, 9)
+    run_ahead(served, source)
+    return served.output()
+
+
+def run_ahead(served: Served, source: random.Random) -> None:
+    """The same where some steps are launched before that."""
     worker = served.worker
     worker._ahead.is_fit = lambda batch: source.random() < 0.5
     worker._drafting.guesses_rest = lambda count: source.random() < 0.7
@@ -238,7 +262,6 @@ def decode_ahead(policy: DraftingPolicy, seed: int, source: random.Random) -> li
             served.write_tokens()
             result = worker._verify(batch, served.publish)
         served.take(result)
-    return served.output()
 
 
 def batch_of(model: Model, requests: list[Any], running: list[int], last: torch.Tensor) -> Any:
