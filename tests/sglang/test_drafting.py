@@ -110,7 +110,7 @@ def test_a_record_that_comes_again_takes_fewer_steps_until_caches_are_emptied(cl
         assert report["drafts"]["earlier"]["accepted"] > 0
     assert others[-1][1]["model_steps"] < first[1]["model_steps"]
     for _, report in (first, forgotten):
-        assert report["drafts"]["earlier"] == {"drafted": 0, "accepted": 0}
+        assert "earlier" not in report["drafts"]
 
 
 def test_in_one_batch_with_others_requests_write_what_they_write_alone(client: OpenAI) -> None:
