@@ -8,7 +8,9 @@ as there are now (to a power of two), over the steps of late::
 
 Tokens are those that are expected to stand. Where the second is more, no guesses are made for some steps, and
 then tried again, with what was measured before forgotten: a plan that once took a second says nothing of now.
-The first plans behind a rest are not counted, since policies read their prompts for them.
+The first plans behind a rest are not counted, since policies read their prompts for them. Batches in free
+text (``ahead.py``) count for themselves: what pays at choices may not pay there, where a step without guesses
+is launched ahead.
 """
 
 from __future__ import annotations
@@ -65,17 +67,25 @@ class GuessGate:
 
     def __init__(self, *, guesses: bool) -> None:
         self._guesses = guesses
-        self._loads: dict[int, _Load] = {}
+        self._loads: dict[tuple[int, bool], _Load] = {}
 
-    def is_open(self, num_requests: int) -> bool:
-        """True if the plans of the next step, of so many requests, guess."""
+    def is_open(self, num_requests: int, *, in_text: bool = False) -> bool:
+        """True if the plans of the next step, of so many requests, guess; ``in_text``: they are there."""
         if not self._guesses:
             return False
-        load = self._load(num_requests)
+        load = self._load(num_requests, in_text)
         load.rest = max(0, load.rest - 1)
         return not load.rest
 
-    def learn(self, num_requests: int, step: Candidate, without: Candidate, took_s: float) -> None:
+    def learn(
+        self,
+        num_requests: int,
+        step: Candidate,
+        without: Candidate,
+        took_s: float,
+        *,
+        in_text: bool = False,
+    ) -> None:
         """A step was planned with guesses.
 
         Args:
@@ -83,8 +93,9 @@ class GuessGate:
             step: what it is expected to bring.
             without: what the best one without guesses would have brought.
             took_s: seconds that its plans took.
+            in_text: as it was asked.
         """
-        load = self._load(num_requests)
+        load = self._load(num_requests, in_text)
         load.add(step, without, took_s)
         if load.seen >= _LEAST:
             if load.pays:
@@ -92,5 +103,5 @@ class GuessGate:
             else:
                 load.pause()
 
-    def _load(self, num_requests: int) -> _Load:
-        return self._loads.setdefault(num_requests.bit_length(), _Load())
+    def _load(self, num_requests: int, in_text: bool) -> _Load:
+        return self._loads.setdefault((num_requests.bit_length(), in_text), _Load())

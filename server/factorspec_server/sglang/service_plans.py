@@ -88,9 +88,8 @@ class ServicePlans:
 
     def _rest_or_guess(self, asked: Sequence[Asked]) -> None:
         """Tell the service when guesses end or begin; what it was asked before is answered as it was then."""
-        drafted = [request for request in asked if request.most]
-        is_resting = not any(request.guesses for request in drafted)
-        if drafted and is_resting != self._is_resting:
+        is_resting = not any(request.guesses for request in asked)
+        if is_resting != self._is_resting:
             self._is_resting = is_resting
             self._service.draft(self._drafting.resting if is_resting else self._drafting)
 

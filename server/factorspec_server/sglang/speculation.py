@@ -6,7 +6,7 @@ Environment variables, read when the server starts (SGLang's command line takes 
 ``FACTORSPEC_WIDTHS``      widths of uniform steps, e.g. ``1,8,16,32,64,128``; the first is 1
 ``FACTORSPEC_RAGGED``      ``0``: no ragged steps; on CUDA only the attention backend ``fa3`` has them
 ``FACTORSPEC_DRAFTING``    what is drafted: ``off``, ``certain``, ``chain``, ``branches``, ``text``, ``tree``
-                           (``drafting_policy``), or ``auto``: what was measured to be best
+                           (``drafting_policy``), or ``auto``: ``tree``, where that pays
 ``FACTORSPEC_GUESSES``     most guesses of a request in a step, behind one another; usual is 7
 ``FACTORSPEC_EARLIER``     ``0``: no guesses of what earlier records of the same spec wrote
 ``FACTORSPEC_ROWS``        most rows of logits in a step, on CUDA; usual is 256
@@ -36,8 +36,8 @@ DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _ROWS = 7, 256
 _LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
-#: what ``auto`` is
-_BEST: dict[str, PolicyName] = {"cuda": "certain", "cpu": "tree"}
+#: what ``auto`` is; guesses rest where they do not pay (``guess_gate.py``)
+_BEST: PolicyName = "tree"
 
 #: widths of uniform steps, and with them the most inputs of a request
 _WIDTHS = (1, 8, 16, 32, 64, 128)
@@ -86,14 +86,9 @@ class Speculation:
             earlier=_switch(environment, EARLIER_VARIABLE) is not False,
         )
 
-    def spec(self, device: str, most: int) -> DraftingSpec:
-        """What is drafted: chains, which is what steps can run.
-
-        Args:
-            device: of the model.
-            most: inputs of a request in a step.
-        """
-        name = _BEST.get(device, "certain") if self.drafting == "auto" else self.drafting
+    def spec(self, most: int) -> DraftingSpec:
+        """What is drafted: chains, which is what steps can run; ``most``: inputs of a request in a step."""
+        name = _BEST if self.drafting == "auto" else self.drafting
         width = max(1, most - 1)
         return DraftingSpec(name=name, width=width, breadth=1, places=self.guesses, earlier=self.earlier)
 

@@ -30,8 +30,11 @@ class StepDrafts:
         self._clock = clock
 
     def guesses_rest(self, num_requests: int) -> bool:
-        """True if the plans of the next step, of so many requests, would not guess; called once a step."""
-        return not self._gate.is_open(num_requests)
+        """True if the plans of the next step would not guess: of so many requests, nearly all in free text.
+
+        Called once a step.
+        """
+        return not self._gate.is_open(num_requests, in_text=True)
 
     def of(
         self, chains: BatchChains, batch: Any, shapes: Shapes, *, spared_s: float = 0.0
@@ -42,10 +45,15 @@ class StepDrafts:
             chains: of batches.
             batch: of the step.
             shapes: that can run.
-            spared_s: seconds that a step without guesses would take less than ``shapes`` says.
+            spared_s: seconds that a step without guesses would take less than ``shapes`` says, in free text.
         """
         rooms, count = self._rooms(batch), len(batch.reqs)
-        guesses = self._gate.is_open(count) and shapes.many is not None and not draws_one_by_one(batch)
+        in_text = spared_s > 0.0
+        guesses = (
+            self._gate.is_open(count, in_text=in_text)
+            and shapes.many is not None
+            and not draws_one_by_one(batch)
+        )
         began_s = self._clock()
         found: Sequence[Chain] = chains.of(batch.reqs, rooms, guesses=guesses)
         took_s = self._clock() - began_s
@@ -54,7 +62,7 @@ class StepDrafts:
         chosen = choose(shapes, found)
         if guesses:
             without = chosen.without._replace(seconds=chosen.without.seconds - spared_s)
-            self._gate.learn(count, chosen.step, without, took_s)
+            self._gate.learn(count, chosen.step, without, took_s, in_text=in_text)
         return [chain.cut(most) for chain, most in zip(found, chosen.cuts, strict=True)], chosen.shape
 
     def _rooms(self, batch: Any) -> list[int]:

@@ -71,7 +71,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         settings = Speculation.read(os.environ)
         self._sharing = StepSharing(ranks_of(server_args))
         self._words = num_words(self._model_runner.model_config.vocab_size)
-        self._spec = spec = settings.spec(self._device, self._most)
+        self._spec = spec = settings.spec(self._most)
         self._waited_s = self._mask_s = 0.0
         parts().draft(spec)
         self._drafting = StepDrafts(GuessGate(guesses=spec.guesses), self._most)

@@ -8,13 +8,13 @@ def step(tokens: float, seconds: float) -> Candidate:
     return Candidate(Shape(8), tokens, seconds)
 
 
-def run(gate: GuessGate, steps: int, took_s: float, count: int = 8) -> int:
+def run(gate: GuessGate, steps: int, took_s: float, count: int = 8, *, in_text: bool = False) -> int:
     """How many of the steps are guessed, each of which brings twice as much with guesses."""
     guessed = 0
     for _ in range(steps):
-        if gate.is_open(count):
+        if gate.is_open(count, in_text=in_text):
             guessed += 1
-            gate.learn(count, step(20.0, 0.007), step(10.0, 0.006), took_s)
+            gate.learn(count, step(20.0, 0.007), step(10.0, 0.006), took_s, in_text=in_text)
     return guessed
 
 
@@ -50,3 +50,11 @@ def test_a_first_plan_that_is_slow_says_nothing() -> None:
 
 def test_without_guesses_it_is_closed() -> None:
     assert not GuessGate(guesses=False).is_open(1)
+
+
+def test_free_text_has_its_own_experience() -> None:
+    gate = GuessGate(guesses=True)
+    for _ in range(5):  # a text, and choices behind it
+        run(gate, 200, 0.1, in_text=True)
+        assert run(gate, 20, 0.001) == 20
+    assert run(gate, 500, 0.1, in_text=True) <= 4

@@ -51,10 +51,9 @@ def test_a_setting_with_a_wrong_value_is_named(name: str, value: str) -> None:
 
 def test_chains_are_drafted_as_wide_as_steps_are() -> None:
     for name in get_args(PolicyName):
-        spec = Speculation.read({"FACTORSPEC_DRAFTING": name}).spec("cuda", 128)
+        spec = Speculation.read({"FACTORSPEC_DRAFTING": name}).spec(128)
         assert (spec.name, spec.width, spec.breadth, spec.places) == (name, 127, 1, 7)
-    assert Speculation().spec("cuda", 128).name == "certain"
-    assert Speculation(guesses=2).spec("cpu", 64) == DraftingSpec(name="tree", width=63, breadth=1, places=2)
+    assert Speculation(guesses=2).spec(64) == DraftingSpec(name="tree", width=63, breadth=1, places=2)
 
 
 def server_args(**changes: object) -> SimpleNamespace:
