@@ -3,8 +3,9 @@
 A command of its own: two more servers are minutes on two cores. Stock SGLang has no kernels for a CPU without
 CUDA's driver, so the stand-in for these stays (``sglang/platform.py``); nothing else of ours is loaded there.
 
-The server with our plugin takes requests back in their middle every few steps (a switch of SGLang's), and is
-told to stop once clients have left it in every way: then nothing must run.
+The server with our plugin takes requests back in their middle every few steps (a switch of SGLang's) and
+launches steps ahead, as on CUDA. It is told to stop once clients have left it in every way: then nothing must
+run.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ _OURS = (
 _SMALL = (
     "--max-total-tokens", "2048", "--speculative-num-draft-tokens", "8", "--enable-metrics", *_COMMON,
 )  # fmt: skip
-_RETRACTING = {"SGLANG_TEST_RETRACT": "1", "SGLANG_TEST_RETRACT_INTERVAL": "5"}
+_VARIABLES = {
+    "SGLANG_TEST_RETRACT": "1", "SGLANG_TEST_RETRACT_INTERVAL": "5", "FACTORSPEC_AHEAD": "1",
+}  # fmt: skip
 _TESTS = ("test_like_stock.py", "test_retraction.py", "test_leaving.py")
 #: SGLang looks every 5 s whether it may stop; ``serve`` kills it after 40 s
 _STOPPED_S, _IS_KILLED = 60.0, "SGLang does not stop"
@@ -69,7 +72,7 @@ def main() -> int:
             answers.write_text(json.dumps(ask_all(server.root)), encoding="utf-8")
         ours = [python, "-m", "factorspec_server", *_OURS, "--model", model, "--port"]
         command = [*ours, str(port := _free_port()), "--", *_SMALL]
-        with _started(command, search, port, **_RETRACTING) as server:
+        with _started(command, search, port, **_VARIABLES) as server:
             variables = {"FACTORSPEC_SGLANG_SMALL": server.root, "FACTORSPEC_SGLANG_STOCK": str(answers)}
             tests = [f"{Path(__file__).parent}/{name}" for name in _TESTS]
             pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
