@@ -1,4 +1,4 @@
-"""Requests that SGLang takes back in their middle, for want of room, write what they write undisturbed.
+"""Requests that SGLang takes back in their middle, or holds, write what they write undisturbed.
 
 ``python -m tests.sglang.against_stock`` starts the server: it has far less room for keys and values than
 these requests need together, and believes that they will be short.
@@ -11,6 +11,7 @@ import random
 import re
 import time
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
@@ -33,6 +34,8 @@ pytestmark = [
 RETRACTED = "sglang:num_retracted_requests_total"
 #: rounds after which some request must have been taken back
 ROUNDS = 3
+#: which of the requests are drawn, or have penalties
+LETTERS = (11, 12)
 
 Fields = dict[str, Any]
 
@@ -124,19 +127,51 @@ def wait_until_idle() -> None:
         time.sleep(0.5)
 
 
-def test_requests_that_are_taken_back_write_what_they_write_undisturbed() -> None:
-    asked, letters = requests(), (11, 12)
-    undisturbed = [answered(fields) for fields in asked]
+def told(path: str, **fields: Any) -> None:
+    """Give the server an order."""
+    sent = urllib.request.Request(
+        f"{ROOT}{path}", json.dumps(fields).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(sent, timeout=60) as answer:
+        assert answer.status == 200
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[list[tuple[str, str]]]:
+    """What each request writes alone."""
+    return [answered(fields) for fields in requests()]
+
+
+def check(found: Sequence[Any], undisturbed: Sequence[Any]) -> None:
+    for fields, one, other in zip(requests(), found, undisturbed, strict=True):
+        assert not is_steady(fields) or one == other
+    assert all(Letter.model_validate_json(found[at][0][0]) for at in LETTERS)
+    wait_until_idle()
+
+
+def test_requests_that_are_taken_back_write_what_they_write_undisturbed(undisturbed: list[Any]) -> None:
+    asked = requests()
     before = counted(RETRACTED)
     for _ in range(ROUNDS):
         with ThreadPoolExecutor(len(undisturbed)) as pool:
             found = list(pool.map(answered, asked))
-        for fields, one, other in zip(asked, found, undisturbed, strict=True):
-            assert not is_steady(fields) or one == other
-        assert all(Letter.model_validate_json(found[at][0][0]) for at in letters)
-        wait_until_idle()
+        check(found, undisturbed)
         if counted(RETRACTED) > before:
             break
     else:
         pytest.fail("there was room for all, so nothing was taken back")
     assert [answered(fields) for fields in asked[:2]] == undisturbed[:2]
+
+
+@pytest.mark.parametrize("mode", ["in_place", "retract"])
+def test_requests_that_are_held_write_what_they_write_undisturbed(mode: str, undisturbed: list[Any]) -> None:
+    asked = requests()
+    with ThreadPoolExecutor(len(asked)) as pool:
+        waiting = [pool.submit(answered, fields) for fields in asked]
+        for _ in range(3):
+            time.sleep(1.0)
+            told("/pause_generation", mode=mode)
+            time.sleep(0.2)
+            told("/continue_generation")
+        found = [one.result() for one in waiting]
+    check(found, undisturbed)
