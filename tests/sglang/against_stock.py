@@ -77,6 +77,8 @@ def main() -> int:
             tests = [f"{Path(__file__).parent}/{name}" for name in _TESTS]
             pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
             code = subprocess.run(pytest, cwd=ROOT, env={**os.environ, **variables}).returncode
+            if code:
+                print("\n".join(server.lines()[-40:]), file=sys.stderr)
             return code or int(not server.stops())
 
 
@@ -97,16 +99,17 @@ class _Server:
 
     def stops(self) -> bool:
         """Tell it to stop; True if it does by itself, since nothing runs any more."""
-        before = len(self._lines())
+        before = len(self.lines())
         self.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(_STOPPED_S)
-        lines = self._lines()[before:]
+        lines = self.lines()[before:]
         stopped = self.process.poll() is not None and not any(_IS_KILLED in line for line in lines)
         print("the server stopped when it was told to" if stopped else "\n".join(["it runs on:", *lines]))
         return stopped
 
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """What it has written."""
         return self.log.read_text(errors="replace").splitlines()
 
 

@@ -77,7 +77,8 @@ def difference(found: Answer, stock: Answer, *, logprobs_within: float) -> str |
     """What differs from stock's answer to the same greedy request; None: nothing.
 
     Where stock's two best tokens are within ``logprobs_within`` of each other either may come, and nothing
-    behind is compared.
+    behind is compared. The first token's logprob may be missing of a request that was taken back: stock loses
+    it, too.
     """
     tokens, wanted = (each["output_ids"] for each in (found, stock))
     at = next((at for at, pair in enumerate(zip(tokens, wanted, strict=False)) if pair[0] != pair[1]), None)
@@ -91,13 +92,16 @@ def difference(found: Answer, stock: Answer, *, logprobs_within: float) -> str |
     for name in ("finish_reason", "prompt_tokens", "completion_tokens"):
         if ours[name] != theirs[name]:
             return f"{name} is {ours[name]} instead of {theirs[name]}"
-    for name in (
-        "output_token_logprobs",
-        "input_token_logprobs",
-        "output_top_logprobs",
-        "output_token_ids_logprobs",
+    counts = [len(each.get("output_token_logprobs") or ()) for each in (ours, theirs)]
+    lost = int(bool(ours["num_retractions"]) and counts[0] + 1 == counts[1])
+    for name, first in (
+        ("output_token_logprobs", lost),
+        ("input_token_logprobs", 0),
+        ("output_top_logprobs", lost),
+        ("output_token_ids_logprobs", lost),
     ):
-        far = _farther(ours.get(name), theirs.get(name), logprobs_within)
+        wanted = theirs.get(name)
+        far = _farther(ours.get(name), wanted and wanted[first:], logprobs_within)
         if far is not None:
             return f"{name}: {far}"
     return None

@@ -35,6 +35,9 @@ pytestmark = [
 
 #: float32: what another shape of the same sums may differ by, in logprobs
 _ALONE, _TOGETHER = 1e-4, 2e-3
+#: what is drawn; penalties, which SGLang counts by who is in the batch; logprobs of given tokens, by which it
+#: ends where others of the batch want other logprobs
+_OF_THE_BATCH = ("sampled", "penalties", "repetition", "at least", "logprobs of the prompt")
 
 
 class Long(BaseModel):
@@ -80,6 +83,22 @@ def test_a_request_alone_is_answered_as_by_stock(
     for found, wanted in zip(alone[name], stock[name], strict=True):
         assert difference(found, wanted, logprobs_within=_ALONE) is None
         assert found["meta_info"]["cached_tokens"] == wanted["meta_info"]["cached_tokens"]
+
+
+def test_beside_records_requests_are_answered_as_by_stock(stock: dict[str, list[Answer]]) -> None:
+    names = [name for name in REQUESTS if name not in _OF_THE_BATCH]
+    with ThreadPoolExecutor(len(names) + 6) as pool:
+        records = [pool.submit(ask, ROOT, record(number)) for number in range(3)]
+        found = {name: pool.submit(ask, ROOT, REQUESTS[name]) for name in names}
+        records += [pool.submit(ask, ROOT, {**record(number), "return_logprob": True}) for number in range(3)]
+        for name, asked in found.items():
+            answer = asked.result()
+            choices = answer if isinstance(answer, list) else [answer]
+            for one, wanted in zip(choices, stock[name], strict=True):
+                assert difference(one, wanted, logprobs_within=_TOGETHER) is None, name
+    texts = [one.result()["text"] for one in records]
+    assert all(Long.model_validate_json(text) for text in texts)
+    assert texts[:3] == texts[3:], "drafted, and a token a step"
 
 
 def test_what_is_aborted_in_mid_run_leaves_room_and_the_others_alone(
