@@ -194,6 +194,4 @@ def test_a_record_takes_no_more_steps_than_it_has_choices() -> None:
         report = client.generate(fs.bind(Trip, TODAY), "A trip, please.", max_tokens=300).report
     assert report.widest > 1
     assert report.model_steps <= report.choice_points
-    assert report.model_steps + report.fill_steps < report.tokens
-    accepted = [count.accepted for kind, count in report.drafts.items() if kind in ("certain", "earlier")]
-    assert sum(accepted) > report.certain // 2  # those behind a choice only where a record comes again
+    assert report.model_steps + report.fill_steps <= report.tokens // 4
