@@ -40,7 +40,7 @@ _MARK = "FACTORSPEC_TEST_RUN"
 _READY_S = 600.0
 _GONE_S = 60.0
 #: what the tests take, with the start of the server, on two slow cores
-_TESTS_S = 720.0
+_TESTS_S = 900.0
 #: see conformance/openai_package/target.py; SGLang's own errors name no fields, and any model's name will do
 _CAPABILITIES = "chat,record,relations,tools"
 _OF_ONE_RANK = ["tests/sglang", "tests/conformance/openai_package"]
