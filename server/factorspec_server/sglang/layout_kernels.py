@@ -32,8 +32,8 @@ def kinds(slots_of: dict[int, int]) -> Iterator[tuple[int, int, int]]:
     seen: set[tuple[object, ...]] = set()
     for (tier, slots), requests in product(slots_of.items(), range(1, max(slots_of.values(), default=0) + 1)):
         if requests <= slots:
-            padded = slots.bit_length() + bool(slots & (slots - 1)), _special(slots), _special(tier)
-            own = requests.bit_length() + bool(requests & (requests - 1)), _special(requests)
+            padded = (slots - 1).bit_length(), _special(slots), _special(tier)
+            own = (requests - 1).bit_length(), _special(requests)
             new = {("padded", *padded, own[1]), ("own", *own)} - seen
             if new:
                 seen |= new

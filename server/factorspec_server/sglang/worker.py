@@ -170,12 +170,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._log.mark("between")
         positions, count = batch.seq_lens, len(batch.reqs)
         self._running.append([])
-        set_inputs(batch)
-        as_decode(batch)
-        after = batch.seq_lens
-        _publish(after, on_publish)
-        result = self._run(batch, Shape(1), None, count)
-        self._log.mark("launch")
+        result, after = self._decode(batch, on_publish)
         info, output = for_rows(batch.sampling_info), result.logits_output
         mask(info, output.next_token_logits, None, SessionGrammar.apply_vocab_mask)
         accepted = self._one_each(draw(self._model_runner.sampler, output, info, positions))
@@ -189,12 +184,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._mask_s = 0.0
         self._log.mark("between")
         positions, count = batch.seq_lens, len(batch.reqs)
-        set_inputs(batch)
-        as_decode(batch)
-        after = batch.seq_lens
-        _publish(after, on_publish)
-        result = self._run(batch, Shape(1), None, count)
-        self._log.mark("launch")
+        result, after = self._decode(batch, on_publish)
         write_tokens()
         self._log.mark("tokens")
         chains = self._chains.of(batch.reqs, [0] * count)
@@ -207,6 +197,16 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._look_ahead()
         self._told(requests=count, width=1, inputs=count, used=count, is_ahead=True)
         return self._result(result, accepted, after)
+
+    def _decode(self, batch: Any, on_publish: Publish | None) -> tuple[Any, torch.Tensor]:
+        """Launch a step of one input of each request; its result, and how long requests are behind it."""
+        set_inputs(batch)
+        as_decode(batch)
+        after = batch.seq_lens
+        _publish(after, on_publish)
+        result = self._run(batch, Shape(1), None, len(batch.reqs))
+        self._log.mark("launch")
+        return result, after
 
     def _one_each(self, drawn: torch.Tensor) -> Accepted:
         last = drawn.to(torch.int64)
@@ -223,17 +223,18 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         layout.fill(block.numpy(), chains, batch.seq_lens_cpu.numpy())
         step = StepTensors.of(block.to(self._device, non_blocking=True), layout)
         lengths = batch.seq_lens
-        known = all(chain.is_certain for chain in chains)
-        if known:  # how long requests are behind the step, so that another may be launched while it runs
-            _publish(lengths + step.counts, on_publish)
+        after = None
+        if all(chain.is_certain for chain in chains):  # then another step may be launched while this one runs
+            after = lengths + step.counts
+            _publish(after, on_publish)
         self._log.mark("block")
         result = self._forward(batch, step, layout, shape)
         self._log.mark("launch")
         accepted = self._accepted(batch, result.logits_output, chains, step, layout)
         self._log.mark("rows and drawing")
         batch.forward_mode = compat.ForwardMode.DECODE
-        after = lengths + accepted.lengths
-        if not known:
+        if after is None:
+            after = lengths + accepted.lengths
             _publish(after, on_publish)
         verified = self._result(result, accepted, after)
         if batch.has_grammar:
