@@ -15,7 +15,7 @@ from typing import Any, get_args
 from factorspec_sdk.decoding import Earlier
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.tokens import Vocabulary
-from factorspec_server.drafting.cost import CostModel
+from factorspec_server.drafting.cost import CostModel, StepCost
 from factorspec_server.drafting.policy import (
     DEFAULT_WIDTH,
     PATIENCE_S,
@@ -81,7 +81,11 @@ class DraftingSpec:
         return replace(self, patience_s=0.0) if self.is_of_prompt else DraftingSpec(name="certain")
 
     def policy(
-        self, vocabulary: Vocabulary, prompt_ids: Sequence[int], earlier: Earlier | None = None
+        self,
+        vocabulary: Vocabulary,
+        prompt_ids: Sequence[int],
+        earlier: Earlier | None = None,
+        cost: StepCost | None = None,
     ) -> DraftingPolicy:
         """A policy for one request, which keeps notes of it. O(prompt tokens).
 
@@ -89,8 +93,10 @@ class DraftingSpec:
             vocabulary: the model's tokens.
             prompt_ids: of the request.
             earlier: what records of its spec wrote before.
+            cost: seconds of a step by its tokens; None: as ``cost_points`` say, where there are any.
         """
-        cost = CostModel(self.cost_points).step_s if self.cost_points else None
+        if cost is None and self.cost_points:
+            cost = CostModel(self.cost_points).step_s
         return drafting_policy(
             self.name,
             vocabulary,

@@ -16,7 +16,6 @@ from factorspec_server.drafting import (
     DraftingSpec,
     PolicyName,
     StepCost,
-    drafting_policy,
 )
 from factorspec_server.engines.chat_vocabulary import chat_vocabulary
 from factorspec_server.engines.runner import PREFIX_BYTES
@@ -122,17 +121,9 @@ class ServedModel:
                 cost, if there is one, but never more than were measured.
             earlier: what records of its spec wrote before.
         """
-        spec, vocabulary = self.drafting_spec(name, width), self.canonical.vocabulary
+        spec = self.drafting_spec(name, width)
         cost = self._step_cost(CostModel(spec.cost_points)) if spec.cost_points else None
-        return drafting_policy(
-            spec.name,
-            vocabulary,
-            prompt_ids,
-            width=spec.width,
-            cost=cost,
-            patience_s=spec.patience_s,
-            earlier=earlier if spec.remembers else None,
-        )
+        return spec.policy(self.canonical.vocabulary, prompt_ids, earlier, cost)
 
     def drafting_spec(self, name: DraftingName, width: int | None = None) -> DraftingSpec:
         """The same for all requests, as data; costs are those of a step, for all its requests together."""
