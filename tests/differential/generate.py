@@ -9,21 +9,22 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from tests.differential.generate_fields import FIELD_KINDS, FieldKinds
 from tests.differential.generate_numbers import DECIMALS, MOMENTS, NUMBERS, TYPES, NumberFields
+from tests.differential.generate_objectives import Objectives
 from tests.differential.generate_schedules import SCHEDULING_KINDS, SchedulingKinds
 from tests.differential.generate_structures import Leaf, Shape, Structures
 from tests.differential.generate_texts import TEXT_KINDS, TextKinds
 from tests.differential.generate_values import VALUE_KINDS, ValueKinds
 
 KINDS = (
-    "all_different", "sum", "table", "element", "ordered", "count", "slide", "implies", "intension",
-    *VALUE_KINDS, *SCHEDULING_KINDS, *TEXT_KINDS,
+    *FIELD_KINDS, "slide", "implies", "intension", *VALUE_KINDS, *SCHEDULING_KINDS, *TEXT_KINDS,
 )  # fmt: skip
 TEXTS = ["a", "b", "ab", "", 'q"', "\\", " x", "é", "1", "},{"]
 Json = dict[str, Any]
 
 
-class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds):
+class Generator(Structures, NumberFields, FieldKinds, SchedulingKinds, TextKinds, ValueKinds, Objectives):
     """One random document."""
 
     def __init__(
@@ -306,117 +307,7 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
             return {"ref": leaf.path}
         return {"const": self.rng.randint(0, span)}
 
-    # -- objectives -------------------------------------------------------------------------------
-
-    def _goal(self, shape: Shape) -> Json | None:
-        expr = self._aim(shape)
-        if expr is None:
-            return None
-        made: Json = {"goal": self.rng.choice(["maximize", "minimize"]), "expr": expr}
-        if self.rng.random() < 0.4:
-            made["gap"] = self.rng.choice([1, 1, 2, 5, 1800])
-        return made
-
-    def _aim(self, shape: Shape, depth: int = 1) -> Json | None:
-        """An expression of one type: fields, folds, differences, choices."""
-        leaves = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
-        roll = self.rng.random()
-        if depth and roll < 0.25:
-            args = [self._aim(shape, 0), self._aim(shape, 0)]
-            return None if None in args or not all(map(_is_number, args)) else {"op": "add", "args": args}
-        if roll < 0.55 and shape.lists:
-            return self._folded(shape)
-        if roll < 0.65:
-            moment = self._pick(leaves, "date", "time")
-            return None if moment is None else {"ref": moment.path}
-        if roll < 0.75:
-            test, yes, no = self._atom(leaves), self._number(leaves, 0), self._number(leaves, 0)
-            return None if None in (test, yes, no) else {"op": "if", "args": [test, yes, no]}
-        return self._number(leaves, 2)
-
-    def _folded(self, shape: Shape) -> Json | None:
-        path, leaves, _, _ = self.rng.choice(shape.lists)
-        inner = self._bound_leaves(leaves, "s")
-        op = self.rng.choice(["sum", "sum", "count", "min", "max", "len", "len"])
-        if op == "len":
-            return {"op": "len", "of": path}
-        body = self._atom(inner) if op == "count" else self._number(inner)
-        return None if body is None else {"op": op, "in": path, "as": "s", "body": body}
-
-    # -- kinds ------------------------------------------------------------------------------------
-
-    def _all_different(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice(
-            [("int", "nullable"), ("text", "nulltext"), ("date",), ("int",), ("decimal1",)]
-        )
-        paths = self._paths(shape, *kind, least=2)
-        return {"over": [leaf.path for leaf in paths]} if paths else None
-
-    def _sum(self, shape: Shape) -> Json | None:
-        paths = self._paths(shape, *(NUMBERS if self.rng.random() < 0.4 else ("int", "nullable")))
-        if not paths:
-            return None
-        made: Json = {
-            "over": [leaf.path for leaf in paths],
-            "op": self.rng.choice(["eq", "eq", "le", "ge", "ne"]),
-        }
-        if self.rng.random() < 0.3:
-            made["weights"] = [self.rng.choice([-2, -1, 1, 2, 3]) for _ in paths]
-        made["value"] = self._value(shape, 12)
-        return made
-
-    def _table(self, shape: Shape) -> Json | None:
-        scalars = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
-        if not scalars:
-            return None
-        keys = self.rng.sample(scalars, min(len(scalars), self.rng.randint(1, 3)))
-        rows = [[self.rng.choice(leaf.values) for leaf in keys] for _ in range(self.rng.randint(1, 6))]
-        name = f"t{len(self.tables)}"
-        self.tables[name] = rows
-        made: Json = {"over": [leaf.path for leaf in keys], "table": name}
-        if self.rng.random() < 0.4:
-            made["allow"] = False
-        return made
-
-    def _element(self, shape: Shape) -> Json | None:
-        paths = self._paths(shape, *self.rng.choice([("int",), ("int",), ("decimal2",)]))
-        index = self._pick(shape.leaves, "int", "nullable")
-        if not paths or index is None:
-            return None
-        made: Json = {
-            "over": [leaf.path for leaf in paths],
-            "index": {"ref": index.path},
-            "value": self._value(shape, 5),
-        }
-        if self.rng.random() < 0.5:
-            made["start"] = self.rng.choice([1, index.values[0] or 0])
-        if self.rng.random() < 0.3:
-            made["op"] = "le"
-        return made
-
-    def _ordered(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice(
-            [("int", "nullable"), ("int",), ("date",), ("instant",), ("decimal2", "nulldecimal")]
-        )
-        paths = self._paths(shape, *kind, least=2)
-        return (
-            {"over": [leaf.path for leaf in paths], "op": self.rng.choice(["lt", "le", "gt", "ge"])}
-            if paths
-            else None
-        )
-
-    def _count(self, shape: Shape) -> Json | None:
-        kind = self.rng.choice([("int",), ("text", "nulltext"), ("bool",), ("nullable",), ("decimal2",)])
-        paths = self._paths(shape, *kind)
-        if not paths:
-            return None
-        values = [self._constant(self.rng.choice(paths)) for _ in range(self.rng.randint(1, 2))]
-        return {
-            "over": [leaf.path for leaf in paths],
-            "values": values,
-            "op": self.rng.choice(["eq", "le", "ge"]),
-            "value": self._value(shape, 2),
-        }
+    # -- kinds of one expression --------------------------------------------------------------------
 
     def _slide(self, shape: Shape) -> Json | None:
         if not shape.lists:
@@ -453,10 +344,6 @@ class Generator(Structures, NumberFields, SchedulingKinds, TextKinds, ValueKinds
         leaves = [leaf for leaf in shape.leaves if "[*]" not in leaf.path]
         expr = self._lookup(leaves) if self.rng.random() < 0.2 else self._condition(leaves, shape)
         return None if expr is None else {"expr": expr}
-
-
-def _is_number(expr: Json | None) -> bool:
-    return expr is not None and ("op" in expr or "ref" in expr)
 
 
 def document(seed: int, kinds: tuple[str, ...] | None = None, max_size: int = 2_000, goals: int = 0) -> Json:
