@@ -20,15 +20,13 @@ from factorspec_sdk.records.arguments import Told, check_texts, told_arguments
 from factorspec_sdk.records.field_paths import Misfit, Resolved, resolve
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import Param, ParamConst, Template
+from factorspec_sdk.records.shape_problems import described, require_finite, unbounded_list
 from factorspec_sdk.records.shapes import (
     FreeShape,
     ListShape,
     OpenShape,
     ScalarShape,
     Shape,
-    described,
-    require_finite,
-    unbounded_list,
 )
 from factorspec_sdk.records.terms import Term, TermError, constant
 from factorspec_sdk.records.unions import as_scalar

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from factorspec_sdk.errors import DeclarationError, Problem, UnknownField
 from factorspec_sdk.fields.paths import EVERY, FieldPath, PathSyntaxError, Segment, parse_path
+from factorspec_sdk.records.shape_problems import described
 from factorspec_sdk.records.shapes import (
     ListShape,
     ObjectShape,
     OpenShape,
     Shape,
     UnionShape,
-    described,
     fields_of,
 )
 from factorspec_sdk.records.unions import branches_of, models_of, together

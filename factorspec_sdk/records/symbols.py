@@ -15,6 +15,7 @@ from factorspec_sdk.records import loops
 from factorspec_sdk.records.declarations import field_term
 from factorspec_sdk.records.field_paths import Misfit, step, unknown_field
 from factorspec_sdk.records.identity import refuse_identity
+from factorspec_sdk.records.shape_problems import described, require_finite, unbounded_list
 from factorspec_sdk.records.shapes import (
     FreeShape,
     ListShape,
@@ -24,10 +25,7 @@ from factorspec_sdk.records.shapes import (
     ScalarShape,
     Shape,
     UnionShape,
-    described,
     fields_of,
-    require_finite,
-    unbounded_list,
 )
 from factorspec_sdk.records.terms import (
     ArithmeticName,
