@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Callable, Iterator
-from types import CellType, FunctionType
+from pathlib import PurePath
+from types import CellType, FunctionType, ModuleType
 from types import CodeType as PythonCode
 
 from factorspec_sdk.records.tracing import Trace
 
+#: folders where packages are installed
+_INSTALLED = ("site-packages", "dist-packages")
+
 
 def refuse_identity(trace: Trace, function: Callable[..., object]) -> None:
-    """``is`` cannot be intercepted, so it must not stand in a recorded function or in its own helpers."""
+    """``is`` cannot be intercepted, so it must not stand in a recorded function or in its helpers."""
     for code in (code for helper in _functions(function) for code in _codes(helper.__code__)):
         for instruction in dis.get_instructions(code):
             if instruction.opname == "IS_OP" or instruction.opname.endswith(("_IF_NONE", "_IF_NOT_NONE")):
@@ -21,20 +26,41 @@ def refuse_identity(trace: Trace, function: Callable[..., object]) -> None:
 
 
 def _functions(function: Callable[..., object]) -> list[FunctionType]:
-    """The function, and functions of the same module that it names, directly or through others."""
+    """The function, and functions that it names, directly or through others: of its package, or of none
+    that is installed (libraries may use ``is`` as they like).
+    """
     found: list[FunctionType] = [function] if isinstance(function, FunctionType) else []
     for known in found:  # grows while it is read
-        names = {name for code in _codes(known.__code__) for name in code.co_names}
-        values = [known.__globals__.get(name) for name in names]
-        values += [cell.cell_contents for cell in known.__closure__ or () if _is_filled(cell)]
-        for value in values:
-            if (
-                isinstance(value, FunctionType)
-                and value.__module__ == known.__module__
-                and value not in found
-            ):
-                found.append(value)
+        package = _package(known)
+        for value in _named(known):
+            if isinstance(value, FunctionType) and value not in found:
+                if _package(value) == package or not _is_installed(value):
+                    found.append(value)
     return found
+
+
+def _named(function: FunctionType) -> Iterator[object]:
+    """What stands behind the names of a function, modules' attributes and defaults included."""
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    values = [function.__globals__.get(name) for name in names]
+    values += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    values += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for value in values:
+        yield value
+        if isinstance(value, ModuleType):
+            yield from (vars(value).get(name) for name in names)
+
+
+def _package(function: FunctionType) -> str:
+    return (function.__module__ or "").partition(".")[0]
+
+
+def _is_installed(function: FunctionType) -> bool:
+    """True of the standard library, of what stands where packages are installed, and of this package."""
+    package = _package(function)
+    if package == __package__.partition(".")[0] or package in sys.stdlib_module_names:
+        return package != "__main__"
+    return any(part in _INSTALLED for part in PurePath(function.__code__.co_filename).parts)
 
 
 def _is_filled(cell: CellType) -> bool:

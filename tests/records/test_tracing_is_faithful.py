@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 import factorspec_sdk as fs
-from tests.records.test_tracing import Block, Body, Given, Level, Limits, Model
+from tests.records.traced import Block, Body, Given, Level, Limits, Model
 
 GIVEN = Given(
     kinds=["x"],
