@@ -219,34 +219,32 @@ class Link:
             self.alive = False
 
 
-def wait_for(links: dict[Link, int], which: int, until: float) -> None:
-    """Wait until the plans or rows of each worker's step are out, or it is dead, or until a moment of
+def wait_for(links: dict[Link, int], which: int, until: float) -> list[Link]:
+    """Wait until the plans or rows of some worker's step are out, or it is dead, or until a moment of
     ``monotonic``.
+
+    Returns:
+        These workers; none: the time is over.
     """
-    missing = {link: step for link, step in links.items() if not link.has(which, step) and link.alive}
     looked = perf_counter() + _LOOKING_S
-    while missing and IS_IN_ORDER and perf_counter() < looked:
-        missing = {link: step for link, step in missing.items() if not link.shows(which, step)}
-    if missing:
-        _sleep(missing, which, until)
+    while True:
+        done = [link for link, step in links.items() if link.shows(which, step) or not link.alive]
+        if done or not IS_IN_ORDER or perf_counter() >= looked:
+            return done or _sleep(links, which, until)
 
 
-def _sleep(missing: dict[Link, int], which: int, until: float) -> None:
+def _sleep(links: dict[Link, int], which: int, until: float) -> list[Link]:
     waiting = select.poll()
-    by_fd = {link.step_socket.fileno(): link for link in missing}
-    for fd, link in by_fd.items():
-        waiting.register(fd, select.POLLIN)
+    for link in links:
+        waiting.register(link.step_socket, select.POLLIN)
         link.sleep(sleeps=True)
     try:
-        while missing:
-            for link in [link for link, step in missing.items() if link.has(which, step) or not link.alive]:
-                del missing[link]
-                waiting.unregister(link.step_socket)
-                link.sleep(sleeps=False)
+        while True:
+            done = [link for link, step in links.items() if link.has(which, step) or not link.alive]
             left = until - monotonic()
-            if not missing or left <= 0:
-                return
+            if done or left <= 0:
+                return done
             waiting.poll(1000 * min(left, _ASLEEP_S))
     finally:
-        for link in missing:
+        for link in links:
             link.sleep(sleeps=False)

@@ -69,29 +69,31 @@ class Questions:
         if not new:
             return
         self._step = step = self._step % _MOST_NUMBER + 1
-        asking: dict[Link, Asking] = {}
+        for link, some in _by_link(new).items():  # the first ones plan while the others are written to
+            asking = self._asking(step, some)
+            link.asked = step
+            for words in asking.packets:
+                link.send_packet(words)
+
+    def _asking(self, step: int, records: Sequence[RemoteRecord]) -> Asking:
+        """What a worker is asked about its records."""
+        asking = Asking(step)
         looks_ahead, reads_prompts = self.looks_ahead, self.reads_prompts
         most, waiting = self._options.most_tokens, self._waiting
-        for record in new:
+        for record in records:
             place = record.place
-            sent, version, link = place.sent, record.version, place.link
+            sent, version = place.sent, record.version
             tokens = record.tokens_from(sent)
             if looks_ahead:
                 self._look_up(record, tokens)
             if reads_prompts and not place.has_prompt and record.prompt:
                 _send_prompt(record)
-            asked = asking.get(link)
-            if asked is None:
-                asked = asking[link] = Asking(step)
             place.question = question = place.question % _MOST_NUMBER + 1
-            asked.add(place.slot, place.serial, question, most, sent, tokens)
+            asking.add(place.slot, place.serial, question, most, sent, tokens)
             place.sent, place.asked, place.step = sent + len(tokens), version, step
             if place.answered != version:
                 waiting.add(record)
-        for link, asked in asking.items():
-            link.asked = step
-            for words in asked.packets:
-                link.send_packet(words)
+        return asking
 
     def _unasked(self, records: Sequence[RemoteRecord]) -> list[RemoteRecord]:
         new = []
@@ -128,24 +130,33 @@ class Questions:
         record.follow(found)
 
     def collect(self, records: Sequence[RemoteRecord], until: float) -> list[RemoteRecord]:
-        """Wait for the answers of records, and read them.
+        """Wait for the answers of records, and read them: those of each worker as soon as they are out.
 
         Returns:
             Those without: their worker is dead, or silent at ``until``.
         """
+        missing = []
         open_ones = []
-        steps: dict[Link, int] = {}
         for record in records:
             place, version = record.place, record.version
             if place.answered == version or place.is_closed:
                 continue
-            open_ones.append(record)
-            if place.asked == version and steps.get(place.link, -1) < place.step:
-                steps[place.link] = place.step
-        began = monotonic()
-        wait_for(steps, PLANS, until)
-        self._waits.add(monotonic() - began)
-        return [record for record in open_ones if not self._read(record)]
+            if place.asked == version:
+                open_ones.append(record)
+            else:
+                missing.append(record)
+        by_link = _by_link(open_ones)
+        steps = {link: max(record.place.step for record in some) for link, some in by_link.items()}
+        waited_s = 0.0
+        while steps:
+            began = monotonic()
+            done = wait_for(steps, PLANS, until) or [*steps]
+            waited_s += monotonic() - began
+            for link in done:  # while the others plan
+                del steps[link]
+                missing += [record for record in by_link[link] if not self._read(record)]
+        self._waits.add(waited_s)
+        return missing
 
     def fail(self, record: RemoteRecord, error: FactorspecError) -> None:
         """The answer of a record in this state is an error."""
@@ -160,7 +171,7 @@ class Questions:
         place = record.place
         memory = self._memory
         words, at = memory.words, memory.plan_at(place.slot)
-        if place.asked != record.version or words[at] != place.question or words[at + 1] != place.serial:
+        if words[at] != place.question or words[at + 1] != place.serial:
             return False
         block = words[at + 2 : at + HEAD + words[at + HEAD - 1]]
         key = block.tobytes() if block[0] == CERTAIN else b""
@@ -225,6 +236,18 @@ class Questions:
         """What is allowed behind tokens, asked of the record's worker. Raises as ``Host.told``."""
         data = self._teller.told(record, "row", tokens=tokens)
         return np.frombuffer(data, dtype=np.int32)
+
+
+def _by_link(records: Sequence[RemoteRecord]) -> dict[Link, list[RemoteRecord]]:
+    """The records of each worker."""
+    found: dict[Link, list[RemoteRecord]] = {}
+    for record in records:
+        some = found.get(record.place.link)
+        if some is None:
+            found[record.place.link] = [record]
+        else:
+            some.append(record)
+    return found
 
 
 def _send_prompt(record: RemoteRecord) -> None:
