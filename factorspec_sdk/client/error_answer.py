@@ -31,13 +31,17 @@ def error_from_body(body: object, *, status: int) -> FactorspecError:
     """
     found = body if isinstance(body, Mapping) else {}
     message = found.get("message")
-    text = message if isinstance(message, str) else f"the server answered with status {status}"
+    text = message if isinstance(message, str) else f"the server answered with status {status}{_hint(status)}"
     code = found.get("code")
     kind = _by_code().get(code) if isinstance(code, str) else None
     problems = tuple(_problems(found.get("problems")))
     if kind is None:
         return _by_status(status, text if not code else f"{text} ({code})", problems)
     return _made(kind, _without_problems(text, problems), problems, found)
+
+
+def _hint(status: int) -> str:
+    return ": nothing is at that address; should base_url end with /v1?" if status == 404 else ""
 
 
 def _by_status(status: int, text: str, problems: tuple[Problem, ...]) -> FactorspecError:

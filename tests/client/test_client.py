@@ -341,3 +341,7 @@ def test_strange_bodies_are_errors_all_the_same(body: object) -> None:
     for status, timed_out in ((502, False), (504, True)):
         lost = error_from_body(None, status=status)
         assert isinstance(lost, errors.ConnectionLost) and lost.timed_out is timed_out
+
+
+def test_an_address_where_nothing_is_says_what_may_be_missing() -> None:
+    assert "should base_url end with /v1?" in str(error_from_body({"detail": "Not Found"}, status=404))

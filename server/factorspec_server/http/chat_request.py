@@ -233,21 +233,39 @@ def _message(message: JsonValue) -> JsonValue:
     return {key: value for key, value in message.items() if key not in empty}
 
 
-def _problems_of(error: ValidationError) -> list[Problem]:
+def read_wishes(given: JsonValue) -> tuple[Wishes, list[Problem]]:
+    """What a request's vendor field asks for, null for nothing, and what is wrong with it."""
+    try:
+        return Wishes.model_validate({} if given is None else given), []
+    except ValidationError as error:
+        return Wishes(), _problems_of(error, "/factorspec")
+
+
+def _problems_of(error: ValidationError, within: str = "") -> list[Problem]:
     problems = []
     for item in error.errors(include_url=False):
-        pointer = "".join(f"/{_escaped(str(step))}" for step in item["loc"])
+        pointer = within + "".join(f"/{_escaped(str(step))}" for step in item["loc"])
         if item["type"] == "extra_forbidden":
             message = "unknown field; refused rather than ignored"
+        elif item["type"] == "model_type":
+            message = "must be an object"
         elif pointer == "/response_format/type":
             message = "must be 'json_schema' or 'text'; for any JSON, send the JSON Schema of what you need"
         else:
             message = reason_of(item["msg"])
         value = None if item["type"] == "missing" else shown(item["input"])
-        name = pointer.removeprefix("/")
-        hint = f"It belongs to /factorspec/{name}" if name in Wishes.model_fields else None
-        problems.append(Problem(pointer, message, value, hint))
+        problems.append(Problem(pointer, message, value, _hint(pointer, item["type"])))
     return problems
+
+
+def _hint(pointer: str, kind: str) -> str | None:
+    """Where a field of ours belongs, or which there are."""
+    parent, _, name = pointer.rpartition("/")
+    if kind != "extra_forbidden":
+        return None
+    if parent == "/factorspec":
+        return f"its fields are {', '.join(Wishes.model_fields)}"
+    return f"It belongs to /factorspec/{name}" if not parent and name in Wishes.model_fields else None
 
 
 def _escaped(step: str) -> str:

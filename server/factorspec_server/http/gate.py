@@ -9,8 +9,11 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from factorspec_server.http.error_body import plain_error
+from factorspec_server.http.route import route_of
 from factorspec_server.settings import ServerSettings
 
+_REFUSED = 1008
+"""RFC 6455: against the server's policy. Before a connection stands, servers answer 403 for it."""
 _OPEN_PATHS = frozenset({"/health"})
 
 
@@ -24,7 +27,12 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or refuse."""
-        response = self._refusal(scope) if scope["type"] == "http" else None
+        response = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
+        if response is not None and scope["type"] == "websocket":
+            await send(
+                {"type": "websocket.close", "code": _REFUSED, "reason": "no API key, or a foreign host"}
+            )
+            return
         await (response or self._app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
@@ -32,7 +40,7 @@ class Gate:
         if self._hosts is not None and _name(headers.get("host", "")) not in self._hosts:
             body = plain_error("this server does not answer for that host name", code="wrong_host")
             return JSONResponse(body, 421)
-        if self._expected is None or scope["path"] in _OPEN_PATHS:
+        if self._expected is None or route_of(scope) in _OPEN_PATHS:
             return None
         given = headers.get("authorization", "").encode("latin-1")  # the bytes as they were sent
         if hmac.compare_digest(given, self._expected):

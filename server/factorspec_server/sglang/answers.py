@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -29,12 +30,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from factorspec_sdk.errors import FactorspecError, JsonValue
 from factorspec_sdk.wire import Spec, parse_document
 from factorspec_server.http.chat_request import SCHEMA_POINTER
-from factorspec_server.http.error_body import error_body, status_of
+from factorspec_server.http.error_body import defect_body, error_body, status_of
 from factorspec_server.http.gate import Gate
+from factorspec_server.http.route import route_of
 from factorspec_server.settings import Budgets, ServerSettings
 from factorspec_server.sglang.answer_asked import RefusedRequest
 from factorspec_server.sglang.answer_service import AnswerService, refused_answer
 from factorspec_server.sglang.asked import Asked, read_asked
+from factorspec_server.sglang.deaf_paths import DEAF_PATHS, refusal_at
 from factorspec_server.sglang.finished import Choice, vendor_part
 from factorspec_server.sglang.launch_flags import HOSTS_VARIABLE, KEY_VARIABLE
 from factorspec_server.sglang.model_list import ModelList
@@ -45,10 +48,13 @@ from factorspec_server.sglang.whole_answer import VendorPart, whole_answer
 
 SPEC_HEADER = b"x-factorspec-spec"
 
-_PATH = "/v1/chat/completions"
+#: the second is SGLang's name of the same for SageMaker
+_PATHS = frozenset({"/v1/chat/completions", "/invocations"})
 _MAX_SPECS = 256
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 
 def attach(app: Any) -> None:
@@ -84,11 +90,15 @@ class Answers:
         """Serve one request."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, self._watching(scope, send))
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != _PATH:
+        route = route_of(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if route not in _PATHS and route not in DEAF_PATHS:
             return await self._app(scope, receive, send)
         body, before = await _read(receive, self._budgets.body_bytes)
         if body is None:
             return await self._app(scope, _replay(before, receive), send)
+        if route in DEAF_PATHS:
+            refused = refusal_at(route, body)
+            return await (refused or self._app)(scope, _replay(before, receive), send)
         try:
             found = await self._off_loop(partial(self._answers.read, body, scope.get("app")))
         except RefusedRequest as refused:
@@ -99,7 +109,7 @@ class Answers:
             scope, before = _with_length(scope, len(found)), [_message_of(found)]
         pointer = ""
         try:
-            asked = await self._off_loop(partial(read_asked, found))
+            asked = await self._off_loop(partial(read_asked, found, most_choices=self._budgets.choices))
             if asked is None:
                 return await self._app(scope, _replay(before, receive), send)
             pointer = SCHEMA_POINTER
@@ -197,7 +207,7 @@ class _Sending:
         assert self._start is not None
         status = self._start["status"]
         try:
-            body = await whole_answer(self._asked, status, self._body, self._vendor)
+            body = await _guarded(whole_answer(self._asked, status, self._body, self._vendor))
         except Refusal as refusal:
             await self._refuse(refusal)
             return
@@ -209,7 +219,7 @@ class _Sending:
             return
         data, more = message.get("body", b""), message.get("more_body", False)
         try:
-            body = await self._events.feed(data)
+            body = await _guarded(self._events.feed(data))
         except Refusal as refusal:
             await self._fail(refusal)
             return
@@ -247,6 +257,17 @@ class _Sending:
             {"type": "http.response.start", "status": refusal.status, "headers": answer.raw_headers}
         )
         await self._send({"type": "http.response.body", "body": answer.body})
+
+
+async def _guarded(work: Awaitable[bytes]) -> bytes:
+    """What some work gives; where it fails on an answer as none was foreseen, that is told as an error."""
+    try:
+        return await work
+    except (Refusal, OSError):  # OSError: the client is gone
+        raise
+    except Exception as error:
+        _logger.exception("an answer cannot be read")
+        raise Refusal(500, defect_body()) from error
 
 
 async def _read(receive: Receive, most: int) -> tuple[bytes | None, list[Message]]:

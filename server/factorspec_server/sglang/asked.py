@@ -1,7 +1,8 @@
 """A chat request that asks for relations: read, checked, and written anew for SGLang.
 
 SGLang takes more fields than the embedded engine; they pass through. What would cut a record short, or asks
-for what sessions do not do here, is refused by name.
+for what sessions do not do here, is refused by name. A schema without relations is XGrammar's, unless the
+request has our field: by that a client asks for what we do.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, reason_of, shown
-from factorspec_server.http.chat_request import Wishes
+from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, shown
+from factorspec_sdk.wire.keywords import VENDOR
+from factorspec_server.http.chat_request import Wishes, read_wishes
 from factorspec_server.http.json_body import read_json_object
 from factorspec_server.sglang.envelope import (
+    IN_TAGS,
     OPTIONS,
     Envelope,
     RequestOptions,
     asks_for_relations,
+    has_vendor_key,
     may_ask_for_relations,
 )
 
@@ -35,7 +37,15 @@ _CUTTING = {
     "min_tokens": "a record ends where it is complete, not after a number of tokens",
     "regex": "stands beside a response_format",
     "ebnf": "stands beside a response_format",
+    "no_stop_trim": "the token behind a record is none of its text",
 }
+#: values of them that ask for nothing; an empty stop string ends every answer at once
+_NEUTRAL: tuple[JsonValue, ...] = (None, [], 0, False)
+#: null means absent, as in all other fields
+_NOT_NULL = ("n", "stream")
+_SEEDS = (-(1 << 63), (1 << 64) - 1)
+_VENDOR_FIELD = "factorspec"
+_VENDOR_MARK = f'"{_VENDOR_FIELD}"'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +73,32 @@ class Asked:
     limit_field: str
 
 
-def read_asked(body: bytes) -> Asked | None:
+def read_asked(body: bytes, *, most_choices: int) -> Asked | None:
     """The request that a body holds; None if it asks for no relations.
+
+    Args:
+        body: of the request.
+        most_choices: that one request may ask for.
 
     Raises:
         DocumentError: it is not JSON, or asks for what cannot be served beside relations.
     """
-    if b'"json_schema"' not in body or not may_ask_for_relations(body.decode("utf-8", "replace")):
+    if b'"response_format"' not in body and _VENDOR_MARK not in body:
         return None
-    request = read_json_object(body)
-    document = _document(request)
-    if document is None or not (asks_for_relations(document) or OPTIONS in document):
+    if _VENDOR_MARK not in body and not may_ask_for_relations(body.decode("utf-8", "replace")):
+        return None
+    request = _normal(read_json_object(body))
+    document, says_so = _document(request), request.get(_VENDOR_FIELD) is not None
+    _check_tags(request)
+    if document is None:
+        _check_wishes(request)
+        return None
+    if not (says_so or asks_for_relations(document) or OPTIONS in document):
         return None
     if OPTIONS in document:
         problem = Problem(f"/{OPTIONS}", "is written by the server", shown(document[OPTIONS]), "leave it out")
         raise UnsupportedKeyword("the request cannot be served", [problem])
-    limit, limit_field, options = _options(request)
+    limit, limit_field, options = _options(request, most_choices)
     if limit is not None:
         request = {name: value for name, value in request.items() if name not in _LIMITS}
         request[_LIMITS[0]] = limit + _ROOM
@@ -99,6 +119,42 @@ def read_asked(body: bytes) -> Asked | None:
     )
 
 
+def _normal(request: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The request with its schema where OpenAI has it, and without nulls that SGLang does not take.
+
+    SGLang takes ``response_format.schema``, too, and drops a property named ``strict`` from it.
+    """
+    request = {name: value for name, value in request.items() if value is not None or name not in _NOT_NULL}
+    wanted = request.get("response_format")
+    if (
+        not isinstance(wanted, dict)
+        or wanted.get("json_schema")
+        or not isinstance(wanted.get("schema"), dict)
+    ):
+        return request
+    rest = {name: value for name, value in wanted.items() if name != "schema"}
+    return {**request, "response_format": {**rest, "json_schema": {"schema": wanted["schema"]}}}
+
+
+def _check_wishes(request: dict[str, JsonValue]) -> None:
+    """Raise DocumentError where our field, of no use beside free text, is wrong."""
+    _, problems = read_wishes(request.get(_VENDOR_FIELD))
+    if problems:
+        raise DocumentError("the request cannot be served", problems)
+
+
+def _check_tags(request: dict[str, JsonValue]) -> None:
+    """Raise UnsupportedKeyword where a structural tag holds relations, which XGrammar would pass over."""
+    wanted = request.get("response_format")
+    if (
+        isinstance(wanted, dict)
+        and wanted.get("type") == "structural_tag"
+        and has_vendor_key(json.dumps(wanted))
+    ):
+        problem = Problem("/response_format", f"{VENDOR} is not enforced in structural tags", None, IN_TAGS)
+        raise UnsupportedKeyword("the request cannot be served", [problem])
+
+
 def _document(request: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
     wanted = request.get("response_format")
     schema = wanted.get("json_schema") if isinstance(wanted, dict) else None
@@ -111,18 +167,26 @@ def _with_schema(request: dict[str, JsonValue], document: dict[str, JsonValue]) 
     assert isinstance(wanted, dict)
     schema = wanted["json_schema"]
     assert isinstance(schema, dict)
-    vendor_free = {name: value for name, value in request.items() if name != "factorspec"}
-    return {**vendor_free, "response_format": {**wanted, "json_schema": {**schema, "schema": document}}}
+    vendor_free = {name: value for name, value in request.items() if name != _VENDOR_FIELD}
+    return {
+        **vendor_free,
+        "response_format": {**wanted, "json_schema": {"name": "record", **schema, "schema": document}},
+    }
 
 
-def _options(request: dict[str, JsonValue]) -> tuple[int | None, str, RequestOptions]:
+def _options(request: dict[str, JsonValue], most_choices: int) -> tuple[int | None, str, RequestOptions]:
     """The record's token limit, the field that says so, and the session's options."""
-    problems = [*_cutting(request)]
+    wishes, problems = read_wishes(request.get(_VENDOR_FIELD))
+    problems += [*_cutting(request), *_misread(request, most_choices), *_misplaced(request)]
     given = {name: request[name] for name in _LIMITS if request.get(name) is not None}
-    for name, value in given.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            problems.append(Problem(f"/{name}", "must be an integer of at least 1", shown(value)))
-    wishes = _wishes(request.get("factorspec"), problems)
+    problems += [
+        Problem(f"/{name}", "must be an integer of at least 1", shown(value))
+        for name, value in given.items()
+        if not _is_integer(value, 1)
+    ]
+    if wishes.canonical_text:
+        message = "is not supported with SGLang"
+        problems.append(Problem(f"/{_VENDOR_FIELD}/canonical_text", message, "True", "leave it out"))
     if problems:
         raise DocumentError("the request cannot be served", problems)
     limits = [value for value in given.values() if isinstance(value, int)]
@@ -135,20 +199,39 @@ def _options(request: dict[str, JsonValue]) -> tuple[int | None, str, RequestOpt
 
 def _cutting(request: dict[str, JsonValue]) -> Iterator[Problem]:
     for name, reason in _CUTTING.items():
-        if request.get(name):
+        if request.get(name) not in _NEUTRAL:
             yield Problem(f"/{name}", reason, shown(request[name]), "leave it out")
 
 
-def _wishes(given: JsonValue, problems: list[Problem]) -> Wishes:
-    """What the vendor field asks for; problems are noted."""
-    try:
-        wishes = Wishes.model_validate({} if given is None else given)
-    except ValidationError as error:
-        for item in error.errors(include_url=False, include_input=False):
-            place = "/".join(("/factorspec", *map(str, item["loc"])))
-            problems.append(Problem(place, reason_of(item["msg"])))
-        return Wishes()
-    if wishes.canonical_text:
-        message = "is not supported with SGLang"
-        problems.append(Problem("/factorspec/canonical_text", message, "True", "leave it out"))
-    return wishes
+def _misread(request: dict[str, JsonValue], most_choices: int) -> Iterator[Problem]:
+    """What SGLang would take for something else, or for nothing."""
+    wanted = request["response_format"]
+    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    if kind != "json_schema":
+        message = "a schema with relations stands beside it, which would not be enforced"
+        yield Problem("/response_format/type", message, shown(kind), "write 'json_schema'")
+    num_choices, seed = request.get("n", 1), request.get("seed")
+    if not _is_integer(num_choices, 1, most_choices):
+        message = f"must be an integer from 1 to {most_choices}"
+        yield Problem("/n", message, shown(num_choices), "send several requests for more answers")
+    if seed is not None and not _is_integer(seed, *_SEEDS):
+        yield Problem("/seed", "must be an integer of 64 bits", shown(seed))
+    if not isinstance(request.get("stream") or False, bool):
+        yield Problem("/stream", "must be true or false", shown(request["stream"]))
+
+
+def _misplaced(request: dict[str, JsonValue]) -> Iterator[Problem]:
+    """Fields of ours that SGLang, which ignores what it does not know, would pass over."""
+    for name in request:
+        if name in Wishes.model_fields:
+            message, hint = "unknown field; refused rather than ignored", f"It belongs to /factorspec/{name}"
+            yield Problem(f"/{name}", message, shown(request[name]), hint)
+        elif name != _VENDOR_FIELD and _VENDOR_FIELD in name.lower().replace("_", "").replace("-", ""):
+            message = "unknown field; refused rather than ignored"
+            yield Problem(f"/{name}", message, shown(request[name]), "write 'factorspec'")
+
+
+def _is_integer(value: JsonValue, least: int, most: int | None = None) -> bool:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return least <= value and (most is None or value <= most)

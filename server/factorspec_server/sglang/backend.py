@@ -16,12 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from factorspec_sdk.errors import EngineError, FactorspecError
+from factorspec_sdk.errors import EngineError, FactorspecError, Problem, UnsupportedKeyword
+from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.envelope import may_ask_for_relations
+from factorspec_server.sglang.envelope import IN_TAGS, has_vendor_key, may_ask_for_relations
 from factorspec_server.sglang.envelopes import Envelopes
 from factorspec_server.sglang.grammars import FollowingGrammars, Grammars, OwnGrammars
 from factorspec_server.sglang.process_parts import parts
@@ -172,10 +173,20 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
                 return super().dispatch_json(key_string)
             return self._grammars.of(envelope)
         except FactorspecError as error:
-            _logger.info("a document is refused: %s", error)
-            if self.metrics is not None:
-                self.metrics.refused(error.code)
-            return compat.InvalidGrammarObject(refusal_text(error))
+            return self._refused(error)
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        """The grammar of text with tagged pieces: XGrammar's, which would pass over relations in it."""
+        if has_vendor_key(key_string):
+            problem = Problem("", f"{VENDOR} is not enforced in structural tags", None, IN_TAGS)
+            return self._refused(UnsupportedKeyword("the request cannot be served", [problem]))
+        return super().dispatch_structural_tag(key_string)
+
+    def _refused(self, error: FactorspecError) -> Any:
+        _logger.info("a document is refused: %s", error)
+        if self.metrics is not None:
+            self.metrics.refused(error.code)
+        return compat.InvalidGrammarObject(refusal_text(error))
 
 
 class ThinkingBackend(_BoundedCache, compat.ReasonerGrammarBackend):

@@ -15,6 +15,7 @@ rest, as it would without the plugin. It knows nothing of the keywords in ``_UNK
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -39,7 +40,12 @@ _SCHEMAS = ("items", "additionalProperties", "additionalItems", "contains", "not
             "propertyNames", "unevaluatedItems", "unevaluatedProperties")  # fmt: skip
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 _MAPPINGS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
-_MARKERS = tuple(f'"{name}"' for name in (VENDOR, OPTIONS, *_UNKNOWN_TO_XGRAMMAR))
+#: how a key begins that is ours, or was to be: XGrammar would pass over a misspelt one
+_OURS = (VENDOR, "x_factorspec", "x-factor-spec", "x-factor_spec")
+_MARKERS = (*(f'"{name}"' for name in _UNKNOWN_TO_XGRAMMAR), *(f'"{start}' for start in _OURS))
+_VENDOR_KEY = re.compile(f'"{VENDOR}"\\s*:')
+IN_TAGS = "send the schema as response_format of type 'json_schema' (SGLang's json_schema), or as a tool"
+"""What to do where a structural tag asks for relations."""
 
 
 class RequestOptions(BaseModel):
@@ -98,6 +104,11 @@ def may_ask_for_relations(text: str) -> bool:
     return any(marker in text for marker in _MARKERS)
 
 
+def has_vendor_key(text: str) -> bool:
+    """True if a JSON text has the vendor key anywhere. O(length) without reading it."""
+    return _VENDOR_KEY.search(text) is not None
+
+
 def open_envelope(text: str) -> Envelope | None:
     """What a schema's text holds; None if no relations are asked for, or it is no JSON object.
 
@@ -131,12 +142,15 @@ def options_of(given: object) -> RequestOptions:
 
 
 def asks_for_relations(document: Mapping[str, object]) -> bool:
-    """True if some subschema has the vendor key, or a relational keyword that XGrammar would pass over."""
+    """True if some subschema has the vendor key, or a relational keyword that XGrammar would pass over.
+
+    A misspelt vendor key counts: whoever reads the document says so, where XGrammar would pass over it.
+    """
     return any(_is_relational(schema) for schema in _subschemas(document))
 
 
 def _is_relational(schema: Mapping[str, object]) -> bool:
-    return VENDOR in schema or any(
+    return any(name.startswith(_OURS) for name in schema) or any(
         name in schema and schema[name] != neutral for name, neutral in _UNKNOWN_TO_XGRAMMAR.items()
     )
 

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from factorspec_sdk.errors import JsonValue
 from factorspec_sdk.wire import Limits
 from factorspec_server.http.capabilities import enforced
+from factorspec_server.http.route import route_of
 from factorspec_server.settings import Budgets
 
 _PATH = "/v1/models"
@@ -31,7 +32,7 @@ class ModelList:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        is_list = scope["type"] == "http" and scope["method"] == "GET" and scope["path"].startswith(_PATH)
+        is_list = scope["type"] == "http" and scope["method"] == "GET" and route_of(scope).startswith(_PATH)
         await self._app(scope, receive, _Sending(send) if is_list else send)
 
 

@@ -49,6 +49,7 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.constrained.xgrammar_backend:XGrammarGrammarBackend"
     "(tokenizer, vocab_size, model_eos_token_ids, any_whitespace)",
     "sglang.srt.constrained.xgrammar_backend:XGrammarGrammarBackend.dispatch_json(key_string)",
+    "sglang.srt.constrained.xgrammar_backend:XGrammarGrammarBackend.dispatch_structural_tag(key_string)",
     "sglang.srt.constrained.reasoner_grammar_backend:ReasonerGrammarBackend(enable_strict_thinking)",
     "sglang.srt.parser.reasoning_parser:ReasoningParser(model_type, stream_reasoning, tokenizer)",
     "sglang.srt.runtime_context:get_parallel",

@@ -9,6 +9,7 @@ import json
 
 from factorspec_sdk.errors import FactorspecError, JsonValue, TokenLimitTooSmall
 from factorspec_server.http.error_body import error_body, status_of
+from factorspec_server.sglang.too_long import too_long
 
 _MARK = "\nfactorspec: "
 
@@ -68,9 +69,12 @@ def refusal_of_answer(status: int, answer: object, asked_pointer: str, limit_fie
     """
     told = answer.get("error", answer) if isinstance(answer, dict) else None
     message = told.get("message") if isinstance(told, dict) else None
-    read = read_refusal(message, asked_pointer) if isinstance(message, str) else None
-    if read is None:
+    if not isinstance(message, str):
         return None
+    read = read_refusal(message, asked_pointer)
+    if read is None:
+        long = too_long(message) if status == 400 else None
+        return None if long is None else Refusal(status, error_body(long, param="/messages"))
     error = read[1]["error"]
     if isinstance(error, dict) and error.get("code") == TokenLimitTooSmall.code:
         error["param"] = limit_field

@@ -2,120 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
 from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import JSONResponse
 
 from factorspec_sdk.errors import BudgetSpent, Unsatisfiable
 from factorspec_sdk.wire import parse_document
 from factorspec_server.http.error_body import error_body, status_of
-from factorspec_server.settings import Budgets
-from factorspec_server.sglang.answers import Answers, attach
+from factorspec_server.sglang.answers import attach
 from factorspec_server.sglang.launch_flags import HOSTS_VARIABLE, KEY_VARIABLE
 from factorspec_server.sglang.refusals import refusal_text
-from factorspec_server.sglang.reports import Report, ReportBoard
 from tests.server.http.serving import TRIP
-
-RECORD = {"first": "Oslo", "second": "Rome", "days": 3, "note": "x"}
-TEXT = json.dumps(RECORD)
-AT = "/response_format/json_schema/schema"
-COUNTED: Report = {"exact": True, "tokens": 9, "certificates": [], "digest": "", "error": None}
-
-
-def asked(**fields: Any) -> dict[str, Any]:
-    wanted = {"type": "json_schema", "json_schema": {"name": "trip", "schema": TRIP}}
-    return {"model": "m", "messages": [{"role": "user", "content": "Go"}], "response_format": wanted} | fields
-
-
-class Upstream:
-    """What SGLang's app does: notes the request, lets the scheduler report, and answers."""
-
-    def __init__(self, board: ReportBoard) -> None:
-        self.board = board
-        self.seen: dict[str, Any] = {}
-        self.texts = [TEXT]
-        self.reason = "stop"
-        self.report: Report | None = dict(COUNTED)
-        self.error: JSONResponse | None = None
-        self.events: list[str] | None = None
-
-    async def chat(self, request: Request) -> Response:
-        self.seen = await request.json()
-        schema = self.seen.get("response_format", {}).get("json_schema", {})
-        options = schema.get("schema", {}).get("x-factorspec-request") if isinstance(schema, dict) else None
-        if options is not None and self.report is not None:
-            for _ in self.texts:
-                self.board._note(options["id"], dict(self.report))
-        if self.error is not None:
-            return self.error
-        if self.seen.get("stream"):
-            return StreamingResponse(self._stream(), media_type="text/event-stream")
-        choices = [
-            {"index": at, "message": {"role": "assistant", "content": text}, "finish_reason": self.reason}
-            for at, text in enumerate(self.texts)
-        ]
-        usage = {"prompt_tokens": 5, "completion_tokens": 10, "total_tokens": 15}
-        return JSONResponse({"id": "1", "choices": choices, "usage": usage})
-
-    async def _stream(self) -> AsyncIterator[str]:
-        for event in self._events() if self.events is None else self.events:
-            for piece in (event[:7], event[7:]):  # events may come in parts
-                yield piece
-
-    def _events(self) -> Iterator[str]:
-        for piece in (TEXT[:5], TEXT[5:]):
-            yield _event(choices=[{"index": 0, "delta": {"content": piece}, "finish_reason": None}])
-        yield _event(choices=[{"index": 0, "delta": {}, "finish_reason": self.reason}])
-        yield _event(choices=[], usage={"prompt_tokens": 5, "completion_tokens": 10, "total_tokens": 15})
-        yield "data: [DONE]\n\n"
-
-
-def _event(**chunk: Any) -> str:
-    return f"data: {json.dumps(chunk)}\n\n"
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    board = ReportBoard()
-    yield Upstream(board)
-    board.close()
-
-
-@pytest.fixture
-def post(upstream: Upstream) -> Callable[..., httpx.Response]:
-    app = Starlette(routes=[Route("/v1/chat/completions", upstream.chat, methods=["POST"])])
-    app.add_middleware(Answers, board=upstream.board, budgets=Budgets(body_bytes=100_000))
-
-    def send(content: Any) -> httpx.Response:
-        async def main() -> httpx.Response:
-            client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
-            async with aclosing(client):
-                body = content if isinstance(content, bytes) else json.dumps(content).encode()
-                headers = {"content-type": "application/json"}
-                return await client.post("/v1/chat/completions", content=body, headers=headers)
-
-        return asyncio.run(main())
-
-    return send
-
-
-Post = Callable[..., httpx.Response]
-
-
-def events_of(answer: httpx.Response) -> list[Any]:
-    datas = [event.removeprefix("data: ") for event in answer.text.split("\n\n") if event]
-    assert datas.pop() == "[DONE]"
-    return [json.loads(data) for data in datas]
+from tests.server.sglang.answer_upstream import AT, RECORD, TEXT, Post, Upstream, asked, event, events_of
 
 
 def test_the_answer_echoes_the_spec_and_reports(post: Post, upstream: Upstream) -> None:
@@ -177,7 +79,7 @@ def test_other_requests_pass_as_they_are(post: Post, upstream: Upstream, body: A
 
 
 def test_what_is_no_json_is_told(post: Post) -> None:
-    assert post(b'{"json_schema": {"x-factorspec": ').json()["error"]["code"] == "document_error"
+    assert post(b'{"response_format": {"x-factorspec": ').json()["error"]["code"] == "document_error"
 
 
 def test_a_document_that_cannot_be_enforced_never_reaches_the_engine(post: Post, upstream: Upstream) -> None:
@@ -227,7 +129,7 @@ def test_refusals_of_the_scheduler_are_told_as_by_the_embedded_engine(
     message = f"Failed to compile json grammar: {refusal_text(refused)}"
     upstream.report = None
     upstream.error = JSONResponse({"object": "error", "message": message, "code": 400}, 400)
-    upstream.events = [_event(error={"message": message, "code": 400}), "data: [DONE]\n\n"]
+    upstream.events = [event(error={"message": message, "code": 400}), "data: [DONE]\n\n"]
     if stream:
         upstream.error = None
     answer = post(asked(stream=stream))
@@ -265,7 +167,7 @@ def test_a_record_that_breaks_a_relation_is_not_handed_out(
     broken = json.dumps(RECORD | {"second": "Oslo"})
     upstream.texts = [broken]
     upstream.events = [
-        _event(choices=[{"index": 0, "delta": {"content": broken}, "finish_reason": "stop"}]),
+        event(choices=[{"index": 0, "delta": {"content": broken}, "finish_reason": "stop"}]),
         "data: [DONE]\n\n",
     ]
     answer = post(asked(stream=stream))

@@ -1,0 +1,57 @@
+"""Requests that are legal and odd, at the real server: what only SGLang's own reading shows."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import httpx
+import pytest
+
+import factorspec_sdk as fs
+from tests.sglang.test_real_server import Note
+
+URL = os.environ.get("FACTORSPEC_SGLANG_URL", "").removesuffix("/v1")
+
+pytestmark = [
+    pytest.mark.skipif(not URL, reason="`make ci-sglang` starts the server"),
+    pytest.mark.timeout(120),
+]
+DOCUMENT = fs.document(Note)
+
+
+def post(path: str, **fields: Any) -> httpx.Response:
+    return httpx.post(f"{URL}{path}", json={"model": "m", **fields}, timeout=100)
+
+
+def chat(schema_place: dict[str, Any], **fields: Any) -> httpx.Response:
+    messages = [{"role": "user", "content": "A note."}]
+    return post("/v1/chat/completions", messages=messages, response_format=schema_place, **fields)
+
+
+@pytest.mark.parametrize("kind", ["legacy", "format"])
+def test_relations_in_structural_tags_never_reach_xgrammar(kind: str) -> None:
+    legacy = {"structures": [{"begin": "<r>", "schema": DOCUMENT, "end": "</r>"}], "triggers": ["<r>"]}
+    content = {"type": "json_schema", "json_schema": DOCUMENT}
+    newer = {"format": {"type": "tag", "begin": "<r>", "content": content, "end": "</r>"}}
+    tag = json.dumps({"type": "structural_tag", **(legacy if kind == "legacy" else newer)})
+    answer = post("/generate", text="<r>", sampling_params={"structural_tag": tag, "max_new_tokens": 40})
+    assert answer.status_code == 400
+    assert "is not enforced in structural tags" in answer.text
+
+
+def test_a_schema_where_sglang_takes_it_too_is_enforced_and_told() -> None:
+    answer = chat({"type": "json_schema", "schema": DOCUMENT}, max_tokens=90).json()
+    assert answer["factorspec"]["report"]["relations"][0]["outcome"] == "holds"
+    Note.model_validate_json(answer["choices"][0]["message"]["content"])
+
+
+def test_a_limit_beyond_the_context_is_told_in_its_own_number() -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "note", "schema": DOCUMENT}}
+    models = httpx.get(f"{URL}/v1/models", timeout=20).json()
+    context = models["data"][0]["max_model_len"]
+    for limit in (context - 10, context, context + 1000):
+        error = chat(wanted, max_tokens=limit).json()["error"]
+        assert error["code"] == "context_too_long"
+        assert limit <= error["num_tokens"] < limit + 200
