@@ -15,6 +15,7 @@ from factorspec_sdk.decoding.hypotheses import Opening
 from factorspec_sdk.decoding.layout import Layout
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.longest import most_bytes
+from factorspec_sdk.decoding.memories import Memories
 from factorspec_sdk.decoding.opening import Opener
 from factorspec_sdk.decoding.rehearsal import begin, rehearse, wants_rehearsal
 from factorspec_sdk.decoding.run_tree import RunTree
@@ -58,7 +59,7 @@ class Decoder:
         canonical: the tokens' encoding, piece by piece.
         opener: makes hypotheses.
         runs: what sessions have worked out, for those that come after them.
-        earlier: what records wrote that are finished, where somebody tells it; sessions do not.
+        memories: what records wrote that are finished, where somebody tells it; sessions do not.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Decoder:
         self.opener.holes.check()
         self.runs = RunTree(self.opener, max_run_bytes)
         self._max_run_bytes = max_run_bytes
-        self.earlier = Earlier()
+        self.memories = Memories()
         self.choice_plans = ChoicePlans()
         self.bounds = Bounds(self.layout, feasibility, self.canonical, self.opener.holes)
         self._is_read = any(map(feasibility.reads, range(len(program.slots))))
@@ -131,6 +132,7 @@ class Decoder:
         *,
         on_budget: OnBudget = "narrow",
         canonical_text: bool = False,
+        salt: str | None = None,
     ) -> Session:
         """A new record.
 
@@ -140,6 +142,8 @@ class Decoder:
                 are proven (the report says ``exact: False``), or raise ``BudgetSpent``.
             canonical_text: free text is written in the tokenizer's own tokens too. Engines must then ask
                 about each sampled token (``Session.admits``).
+            salt: records of the same one may know of each other (``memories``); changes nothing that is
+                written.
 
         Raises:
             TokenLimitTooSmall: no valid record fits.
@@ -155,9 +159,11 @@ class Decoder:
                 f"canonical text is not supported with tokenizer {name!r}",
                 [Problem("canonical_text", "the tokenizer splits texts in a way that is not known", "true")],
             )
-        if token_limit is None or self.most_bytes <= token_limit:
-            return kind(self, token_limit, None, on_budget)
-        return kind(self, token_limit, self._narrowing(token_limit), on_budget)
+        is_ample = token_limit is None or self.most_bytes <= token_limit
+        narrowing = None if is_ample or token_limit is None else self._narrowing(token_limit)
+        session = kind(self, token_limit, narrowing, on_budget)
+        session.salt = salt
+        return session
 
     def _narrowing(self, token_limit: int) -> TokenLimit:
         """The rule of a limit that matters. Raises TokenLimitTooSmall."""
@@ -178,8 +184,13 @@ class Decoder:
 
         The oracle's is not in it; grammars of free parts are, though decoders with equal ones share them.
         """
-        parts = (self.layout, self.opener, self.opener.holes, self.runs, self.bounds, self.earlier)
+        parts = (self.layout, self.opener, self.opener.holes, self.runs, self.bounds, self.memories)
         return sum(part.num_bytes for part in parts)
+
+    @property
+    def earlier(self) -> Earlier:
+        """What finished records without a salt wrote."""
+        return self.memories.unsalted
 
     def shortest(self, max_steps: int = 4_000) -> int | None:
         """Tokens of the shortest valid record, or None if the search for it ends without one. Not cached."""

@@ -53,9 +53,11 @@ class Session:
         token_limit: most tokens of the record, or None.
         on_budget: ``abort`` raises ``BudgetSpent`` from any method that meets a mask cut by a budget.
         canonical_text: sampled tokens must be asked about (``admits``), since not all allowed ones stand.
+        salt: see ``Decoder.session``.
     """
 
     canonical_text = False
+    salt: str | None = None
 
     def __init__(
         self,
@@ -278,7 +280,7 @@ class Session:
         twin: Session = self._opened(narrowing)
         twin._tokens, twin._trail, twin._refused = self._tokens, self._trail, self._refused
         twin._run, twin._offset, twin._text_plan = self._run, self._offset, self._text_plan
-        twin._step, twin._step_allowed = self._step, self._step_allowed
+        twin._step, twin._step_allowed, twin.salt = self._step, self._step_allowed, self.salt
         return twin
 
     def _opened(self, narrowing: TokenLimit | None) -> Session:

@@ -24,8 +24,8 @@ def service(vocabulary: Vocabulary) -> Iterator[ConstraintService]:
         yield made
 
 
-def opened(service: ConstraintService, document: Document = NOTES) -> RemoteRecord:
-    record = service.open(document)
+def opened(service: ConstraintService, document: Document = NOTES, salt: str | None = None) -> RemoteRecord:
+    record = service.open(document, salt=salt)
     record.set_prompt(())
     return record
 
@@ -45,9 +45,11 @@ def steps(record: RemoteRecord, tokens: tuple[int, ...], policy: DraftingPolicy 
     return plans
 
 
-def written(service: ConstraintService, tokens: tuple[int, ...], *, ends: str = "finish") -> int:
+def written(
+    service: ConstraintService, tokens: tuple[int, ...], *, ends: str = "finish", salt: str | None = None
+) -> int:
     """Plans that it takes to write a record."""
-    record = opened(service)
+    record = opened(service, salt=salt)
     count = len(steps(record, tokens))
     assert record.state == "complete"
     if ends == "finish":
@@ -147,3 +149,32 @@ def test_specs_do_not_see_each_other_s_records(service: ConstraintService, vocab
     record = opened(service, wider)
     assert "earlier" not in {kind for plan in steps(record, tokens) for kind in plan.kinds}
     record.close()
+
+
+@pytest.mark.parametrize("ends", ["finish", "close"])
+def test_records_are_shared_with_those_of_the_same_salt_alone(
+    service: ConstraintService, vocabulary: Vocabulary, ends: str
+) -> None:
+    tokens = vocabulary.encode(RECORD)
+    first, again = (written(service, tokens, ends=ends, salt="one") for _ in range(2))
+    assert again < first / 2
+    others = [written(service, tokens, ends=ends, salt=salt) for salt in ("two", None)]
+    assert others == [first, first]
+    assert [written(service, tokens, ends=ends, salt=salt) for salt in ("two", None)] == [again, again]
+    service.forget()
+    assert [written(service, tokens, salt=salt) for salt in ("one", "two", None)] == [first] * 3
+
+
+def test_a_record_that_is_opened_elsewhere_keeps_its_salt(
+    service: ConstraintService, vocabulary: Vocabulary
+) -> None:
+    tokens = vocabulary.encode(RECORD)
+    first = written(service, tokens, salt="one")
+    record = opened(service, salt="two")
+    twin = record.copy()
+    assert len(steps(twin, tokens)) == first
+    twin.finish(origins=False)
+    for each in (twin, record):
+        each.close()
+    assert written(service, tokens, salt="two") < first / 2
+    assert written(service, tokens) == first

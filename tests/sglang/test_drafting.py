@@ -6,12 +6,14 @@ A request with logprobs has a step for each token (``batch_chains.py``), so it i
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel, Field
@@ -113,6 +115,45 @@ def test_a_record_that_comes_again_takes_fewer_steps_until_caches_are_emptied(cl
     assert others[-1][1]["model_steps"] < first[1]["model_steps"]
     for _, report in (first, forgotten):
         assert "earlier" not in report["drafts"]
+
+
+def test_records_are_shared_with_those_of_the_same_salt_alone(client: OpenAI) -> None:
+    class Salted(BaseModel):
+        question: str = Field(max_length=60)
+        answer: str = Field(max_length=60)
+
+    fields = wishes(Salted)
+
+    def guesses(**salts: str) -> dict[str, int] | None:
+        answer = client.chat.completions.create(model=model_of(client), extra_body=salts, **fields)
+        drafts: dict[str, dict[str, int]] = answer.model_dump()["factorspec"]["report"]["drafts"]
+        return drafts.get("earlier")
+
+    def generate(**body: Any) -> tuple[int, Any]:
+        schema = json.dumps(fields["response_format"]["json_schema"]["schema"])
+        parameters = {"json_schema": schema, "max_new_tokens": 200, "temperature": 0}
+        answer = httpx.post(
+            f"{URL.removesuffix('/v1')}/generate",
+            json={"sampling_params": parameters, **body},
+            timeout=TIMEOUT_S,
+        )
+        return answer.status_code, answer.json()
+
+    assert guesses(cache_salt="a") is None
+    again = guesses(cache_salt="a")
+    assert again is not None and again["accepted"] > 0
+    assert [guesses(cache_salt="b"), guesses(extra_key="c"), guesses(cache_salt="a", extra_key="x")] == [
+        None
+    ] * 3
+    assert guesses() is None
+    assert guesses(extra_key="a") is not None  # SGLang joins the two
+    status, answers = generate(text=["Ask and answer.", "Again:"], extra_key=["d", "e"])
+    assert status == 200
+    assert [answer["meta_info"]["finish_reason"]["type"] for answer in answers] == ["stop"] * 2
+    assert guesses(cache_salt="d") is not None
+    assert guesses(cache_salt="f") is None
+    status, told = generate(text="Ask and answer.", extra_key=["d"])
+    assert (status, "extra_key must be a string" in str(told)) == (400, True)
 
 
 def test_in_one_batch_with_others_requests_write_what_they_write_alone(client: OpenAI) -> None:

@@ -31,10 +31,15 @@ class EmbeddedService:
         self._late_since: dict[RemoteRecord, float] = {}
 
     def open(
-        self, document: dict[str, JsonValue], *, token_limit: int | None, on_budget: OnBudget
+        self,
+        document: dict[str, JsonValue],
+        *,
+        token_limit: int | None,
+        on_budget: OnBudget,
+        salt: str | None,
     ) -> KeptSession:
         """See ``SessionService``."""
-        return self._service.open(document, token_limit=token_limit, on_budget=on_budget)
+        return self._service.open(document, token_limit=token_limit, on_budget=on_budget, salt=salt)
 
     def ask(self, sessions: Sequence[Session], /) -> None:
         """See ``Keeper``."""

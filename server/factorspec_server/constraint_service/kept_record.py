@@ -14,7 +14,7 @@ from factorspec_server.constraint_service.plan_words import cut_plan
 from factorspec_server.drafting import DraftingPolicy, DraftingSpec
 from factorspec_server.drafting.looking import values_until
 from factorspec_server.engines.errors import SessionRefused, SessionStalled, failure_of
-from factorspec_server.engines.remembering import remember
+from factorspec_server.engines.remembering import earlier_of, remember
 from factorspec_server.http.compiled_spec import CompiledSpec
 from factorspec_server.http.report import Written, written_counts
 
@@ -135,8 +135,8 @@ class KeptRecord:
         if policy is None:
             if len(self._policies) >= _MOST_POLICIES:
                 self._policies.clear()
-            decoder = self.session.decoder
-            policy = drafting.policy(decoder.vocabulary, self._prompt, decoder.earlier)
+            vocabulary = self.session.decoder.vocabulary
+            policy = drafting.policy(vocabulary, self._prompt, earlier_of(self.session))
             self._policies[drafting] = policy
         return policy
 

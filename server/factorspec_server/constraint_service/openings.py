@@ -163,6 +163,7 @@ class Openings:
                 serial=place.serial,
                 token_limit=opening.token_limit,
                 on_budget=opening.on_budget,
+                salt=opening.salt,
                 tokens=tokens,
                 prompt=prompt,
             )

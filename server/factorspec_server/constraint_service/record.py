@@ -45,6 +45,7 @@ class Opening:
     spec: bytes
     token_limit: int | None
     on_budget: OnBudget
+    salt: str | None = None
 
 
 @dataclass(slots=True)

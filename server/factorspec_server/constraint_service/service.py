@@ -114,8 +114,10 @@ class ConstraintService:
         *,
         token_limit: int | None = None,
         on_budget: OnBudget = "narrow",
+        salt: str | None = None,
     ) -> RemoteRecord:
-        """A new record. Any thread; waits until it is compiled, at most ``open_deadline_s``.
+        """A new record, as ``Decoder.session`` has it. Any thread; waits until it is compiled, at most
+        ``open_deadline_s``.
 
         Raises:
             DocumentError: the document cannot be enforced; places are pointers into it.
@@ -126,7 +128,7 @@ class ConstraintService:
                 the record in time.
         """
         written = document if isinstance(document, WrittenDocument) else self.written(document)
-        opening = Opening(written.text, written.spec, token_limit, on_budget)
+        opening = Opening(written.text, written.spec, token_limit, on_budget, salt)
         until = monotonic() + self.options.open_deadline_s
         self._begin_opening()
         try:

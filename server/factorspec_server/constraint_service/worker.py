@@ -339,7 +339,8 @@ class Worker:
         known = self._compiler.find_text(document)
         compiled, was_cached = (known, True) if known else self._compiler.compile(_read_document(document))
         compiled.decoder.prepare()
-        session = compiled.decoder.session(header["token_limit"], on_budget=header["on_budget"])
+        options = {name: header[name] for name in ("on_budget", "salt")}
+        session = compiled.decoder.session(header["token_limit"], **options)
         slot, serial = header["slot"], header["serial"]
         record = KeptRecord((slot, serial), compiled, session, header["prompt"], self._memory.layout.rows)
         record.write(0, header["tokens"])

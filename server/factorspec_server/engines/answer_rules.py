@@ -24,6 +24,7 @@ class AnswerRules:
         canonical_text: see ``Decoder.session``.
         cuts_text: text that reaches the token limit is complete for the engine, since that ends an answer by
             an end token alone (``AnswerSession.is_cut``).
+        salt: see ``Decoder.session``.
     """
 
     vocabulary: Vocabulary
@@ -35,3 +36,4 @@ class AnswerRules:
     on_budget: OnBudget = "narrow"
     canonical_text: bool = False
     cuts_text: bool = False
+    salt: str | None = None

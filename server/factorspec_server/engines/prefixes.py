@@ -6,9 +6,9 @@
     entry 2                            └ Rome …                 tokens 25 .. 60, behind 25 tokens of entry 1
     entry 3                                      └ {"city" …    tokens 41 .. 80, behind all of entry 1
 
-Entries form a tree: each holds what its row had behind the tokens that it shares with its parent. What is
-looked up longest ago goes first, entries with others behind them never before those. Not for use by two
-threads at once.
+Entries form a tree, those of each salt one of its own: each holds what its row had behind the tokens that
+it shares with its parent. What is looked up longest ago goes first, entries with others behind them never
+before those. Not for use by two threads at once.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from factorspec_server.engines.seam import Segment
 SHORTEST = 16
 """Fewer tokens than this are neither kept nor waited for."""
 
+_Key = tuple[int, int, str | None]
+"""Of an entry behind another one: how many of the other's tokens it follows, its own first one, its salt."""
+
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """Tokens behind ``parent``'s first ``offset``, their keys and values, and the entries behind them."""
+    """Tokens behind ``parent``, their keys and values, and the entries behind them."""
 
+    key: _Key
     tokens: IntArray
     segment: Segment | None
     parent: _Entry | None = None
-    offset: int = 0
-    behind: dict[tuple[int, int], _Entry] = field(default_factory=dict)
+    behind: dict[_Key, _Entry] = field(default_factory=dict)
 
 
 Match = list[tuple[Segment, int]]
@@ -51,7 +54,7 @@ class PrefixStore:
     def __init__(self, max_bytes: int, token_bytes: int) -> None:
         self._max_tokens = max_bytes // max(1, token_bytes)
         self._token_bytes = token_bytes
-        self._root = _Entry(np.empty(0, dtype=np.int32), None)
+        self._root = _Entry((0, 0, None), np.empty(0, dtype=np.int32), None)
         self._by_use: dict[int, _Entry] = {}  # by id, the one used longest ago first
         self._num_tokens = 0
 
@@ -64,21 +67,24 @@ class PrefixStore:
         """True if that many tokens of one row can be kept."""
         return num_tokens <= self._max_tokens
 
-    def match(self, tokens: IntArray) -> Match:
-        """What is kept of the longest known beginning of these tokens."""
-        path = self._path(tokens)
+    def match(self, tokens: IntArray, salt: str | None = None) -> Match:
+        """What is kept of the longest known beginning of these tokens, under that salt (``Request.salt``)."""
+        path = self._path(tokens, salt)
         return [(entry.segment, count) for entry, count in path if entry.segment is not None]
 
-    def add(self, token_ids: Sequence[int], save: Callable[[int], Segment | None]) -> None:
+    def add(
+        self, token_ids: Sequence[int], save: Callable[[int], Segment | None], salt: str | None = None
+    ) -> None:
         """Keep a row's tokens.
 
         Args:
             token_ids: all that the row holds.
             save: copies what the row holds from a token on, None if that cannot be kept; called where there
                 is enough that is new.
+            salt: as in ``match``.
         """
         tokens = np.asarray(token_ids, dtype=np.int32)
-        path = self._path(tokens)
+        path = self._path(tokens, salt)
         while path:
             parent, offset = path[-1]
             known = sum(count for _, count in path)
@@ -91,10 +97,10 @@ class PrefixStore:
             path.pop()  # it has more that is not shared than there is room for
         else:
             return
-        key = offset, int(tokens[known])
+        key = offset, int(tokens[known]), salt
         segment = save(known) if key not in parent.behind else None
         if segment is not None:
-            entry = parent.behind[key] = _Entry(tokens[known:], segment, parent, offset)
+            entry = parent.behind[key] = _Entry(key, tokens[known:], segment, parent)
             self._by_use[id(entry)] = entry
             self._num_tokens += size
 
@@ -104,12 +110,12 @@ class PrefixStore:
         self._by_use.clear()
         self._num_tokens = 0
 
-    def _path(self, tokens: IntArray) -> list[tuple[_Entry, int]]:
+    def _path(self, tokens: IntArray, salt: str | None) -> list[tuple[_Entry, int]]:
         """Entries along these tokens, the root first, and how many tokens of each fit; notes their use."""
         entry, count, at = self._root, 0, 0
         path = [(entry, count)]
         while at < len(tokens):
-            found = entry.behind.get((count, int(tokens[at])))
+            found = entry.behind.get((count, int(tokens[at]), salt))
             if found is None:
                 break
             entry, count = found, common(found.tokens, tokens[at:])
@@ -127,7 +133,7 @@ class PrefixStore:
                 return
             entry = self._by_use.pop(oldest)
             assert entry.parent is not None
-            del entry.parent.behind[entry.offset, int(entry.tokens[0])]
+            del entry.parent.behind[entry.key]
             self._num_tokens -= len(entry.tokens)
 
 

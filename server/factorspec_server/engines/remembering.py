@@ -1,7 +1,8 @@
-"""Finished records, remembered for those of the same spec that come after them (``Decoder.earlier``).
+"""Finished records, remembered for those of the same spec that come after them (``Decoder.memories``).
 
-Calls of tools are remembered with the set of tools that they are made under, not with other sets that share
-some of them. What an answer says beside its calls, and records that may stand in place of calls, are not.
+Those of the same salt share records, and with no others. Calls of tools are remembered with the set of
+tools that they are made under, not with other sets that share some of them. What an answer says beside its
+calls, and records that may stand in place of calls, are not.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from factorspec_server.engines.answer_session import AnswerSession
 def earlier_of(session: object) -> Earlier | None:
     """What was remembered that a session may write again; None: nothing ever is."""
     if isinstance(session, AnswerSession):
-        calls, records = session.rules.calls, session.rules.records
-        if calls is not None:
-            return calls.first.earlier
-        return records[0].earlier if records else None
-    return session.decoder.earlier if isinstance(session, Session) else None
+        rules = session.rules
+        decoders = rules.records if rules.calls is None else (rules.calls.first,)
+        return decoders[0].memories.of(rules.salt) if decoders else None
+    return session.decoder.memories.of(session.salt) if isinstance(session, Session) else None
 
 
 def remember(session: object) -> None:

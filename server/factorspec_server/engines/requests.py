@@ -43,6 +43,7 @@ class Request:
         sampling: how tokens are chosen.
         drafting: how many tokens run in one step.
         stop: strings that end a free completion; they are not part of it.
+        salt: of those who may know what else was asked for: keys and values are shared with their requests.
         top_logprobs: alternatives told of each token beside its log-probability; None: neither is wanted.
         cancelled: set it to end the request at its next step.
         on_commit: called on the engine's thread after each commit; must be quick.
@@ -54,6 +55,7 @@ class Request:
     sampling: Sampling = Sampling()
     drafting: DraftingPolicy = Certain()
     stop: tuple[str, ...] = ()
+    salt: str | None = None
     top_logprobs: int | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     on_commit: Callable[[Commit], None] | None = None

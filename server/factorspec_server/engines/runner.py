@@ -158,16 +158,18 @@ class Runner:
     def _match(self, row: Row) -> Match | None:
         """What the row can take over; None if it is worth while to wait for what another row is reading."""
         wanted = row.prompt[:-1]  # the last token runs in any case: its logits are wanted
-        match = self._prefixes.match(wanted)
+        salt = row.request.salt
+        match = self._prefixes.match(wanted, salt)
         for index, other in enumerate(self._rows):
             known = sum(count for _, count in match)
-            shared = common(other.prompt, wanted) if other.is_reading else 0
+            is_alike = other.is_reading and other.request.salt == salt
+            shared = common(other.prompt, wanted) if is_alike else 0
             if shared - known < max(SHORTEST, (len(wanted) - known) // 2) or not self._prefixes.fits(shared):
                 continue
             if other.cached < shared:
                 return None
             self._keep(index)
-            match = self._prefixes.match(wanted)
+            match = self._prefixes.match(wanted, salt)
         return match
 
     def _run(self, batch: Batch) -> None:
@@ -206,7 +208,7 @@ class Runner:
         row, batch = self._rows[index], self._batch
         assert batch is not None
         if row.completion is None or row.completion.error is None:
-            self._prefixes.add(row.held, lambda start: batch.save(index, start))
+            self._prefixes.add(row.held, lambda start: batch.save(index, start), row.request.salt)
 
     def _drop_ended(self, batch: Batch) -> None:
         for index in reversed(range(len(self._rows))):

@@ -28,6 +28,7 @@ from factorspec_server.http.enforced import Enforced, Tokens, Writes, enforced
 from factorspec_server.http.kept import KeptSession, SessionService
 from factorspec_server.http.served_model import ServedModel
 from factorspec_server.http.tool_decoders import ToolDecoders
+from factorspec_server.salts import salt_of
 from factorspec_server.settings import Budgets
 
 AnySession = Session | AnswerSession
@@ -68,7 +69,7 @@ class AnswerMaker:
         form = CallFormat() if is_plain else self.form
         wish = AnswerWish.of(chat, form, self._budgets.parallel_calls)
         wishes = chat.factorspec
-        writes = Writes(wishes.on_budget, wishes.canonical_text)
+        writes = Writes(wishes.on_budget, wishes.canonical_text, salt=salt_of(chat.cache_salt))
         served = self._served
         tokens = Tokens(served.canonical.vocabulary, served.engine.model.num_tokens)
         return enforced(wish, self._compiler, lambda: self._decoders, tokens, writes)
@@ -106,12 +107,13 @@ class AnswerMaker:
 
     def _open(self, chat: ChatRequest, limit: int) -> list[KeptSession]:
         """A kept session for each choice."""
-        document, service = chat.schema_document, self._service
+        document, service, salt = chat.schema_document, self._service, salt_of(chat.cache_salt)
         assert document is not None and service is not None
         opened: list[KeptSession] = []
         try:
             for _ in range(chat.n):
-                opened.append(service.open(document, token_limit=limit, on_budget=chat.factorspec.on_budget))
+                on_budget = chat.factorspec.on_budget
+                opened.append(service.open(document, token_limit=limit, on_budget=on_budget, salt=salt))
         except BaseException:
             for session in opened:
                 session.close()
@@ -128,6 +130,7 @@ class AnswerMaker:
             enforced.record.decoder.session,
             on_budget=wishes.on_budget,
             canonical_text=wishes.canonical_text,
+            salt=salt_of(chat.cache_salt),
         )
 
     @cached_property

@@ -15,6 +15,7 @@ from pydantic import JsonValue as AnyJson
 from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, reason_of, shown
 from factorspec_server.http.messages import Message, unanswerable
 from factorspec_server.http.tool_request import Tool, ToolChoice, wrong_tools
+from factorspec_server.salts import MOST_CHARS
 
 SCHEMA_POINTER = "/response_format/json_schema/schema"
 
@@ -112,6 +113,7 @@ class ChatRequest(BaseModel):
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0
     seed: Annotated[int | None, Field(ge=-(1 << 63), lt=1 << 64)] = None
+    cache_salt: Annotated[str | None, Field(min_length=1, max_length=MOST_CHARS)] = None
     n: Annotated[int, Field(ge=1)] = 1
     stop: Annotated[list[_StopString], Field(max_length=16)] = []
     stream: bool = False

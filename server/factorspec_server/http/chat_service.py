@@ -37,6 +37,7 @@ from factorspec_server.http.kept import KeptChoice, SessionService
 from factorspec_server.http.logprobs import LogprobEntries
 from factorspec_server.http.report import Written, origins_of, report_from, report_of
 from factorspec_server.http.served_model import ServedModel
+from factorspec_server.salts import salt_of
 from factorspec_server.settings import ServerSettings
 from factorspec_server.version import distribution_version
 
@@ -110,6 +111,7 @@ class ChatService:
                     sampling=_sampling(chat, seed_of_choice(seed, index)),
                     drafting=part.drafting,
                     stop=tuple(chat.stop),
+                    salt=salt_of(chat.cache_salt),
                     top_logprobs=chat.top_logprobs if chat.logprobs else None,
                 ),
                 part.session,

@@ -109,7 +109,7 @@ class Compiler:
     def forget_records(self) -> None:
         """Forget what records wrote, of which those that come after them are guessed."""
         for compiled in self.cache.values():
-            compiled.decoder.earlier.forget()
+            compiled.decoder.memories.forget()
 
     def _known(self, text: bytes | None) -> CompiledSpec | None:
         spec_hash = None if text is None else self._hashes.get(text)

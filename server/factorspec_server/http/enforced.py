@@ -44,11 +44,13 @@ class Writes(NamedTuple):
         on_budget: see ``Decoder.session``.
         canonical_text: see ``Decoder.session``.
         cuts_text: see ``AnswerRules``.
+        salt: see ``Decoder.session``.
     """
 
     on_budget: OnBudget = "narrow"
     canonical_text: bool = False
     cuts_text: bool = False
+    salt: str | None = None
 
 
 class Tokens(NamedTuple):
@@ -119,4 +121,5 @@ def _rules(
         on_budget=writes.on_budget,
         canonical_text=writes.canonical_text,
         cuts_text=writes.cuts_text,
+        salt=writes.salt,
     )

@@ -80,7 +80,12 @@ class SessionService(Keeper, Protocol):
     """Opens and keeps sessions. ``ask`` and ``late`` belong to the engine's thread, the rest to any."""
 
     def open(
-        self, document: dict[str, JsonValue], *, token_limit: int | None, on_budget: OnBudget
+        self,
+        document: dict[str, JsonValue],
+        *,
+        token_limit: int | None,
+        on_budget: OnBudget,
+        salt: str | None,
     ) -> KeptSession:
         """A session in which nothing is written. Waits until its spec is compiled.
 

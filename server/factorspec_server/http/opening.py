@@ -41,11 +41,13 @@ class SessionOptions:
         token_limit: most tokens; None: as many as it takes, for one record alone.
         most_tokens: the limit instead where the shortest answer needs more than ``token_limit``.
         on_budget: what happens where a budget ends in mid-record.
+        salt: see ``Decoder.session``.
     """
 
     token_limit: int | None = None
     most_tokens: int | None = None
     on_budget: OnBudget = "narrow"
+    salt: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +110,7 @@ class SessionOpener:
         if answer is None:
             compiled, was_cached = self._compiler.compile(document)
             compiled.decoder.prepare()
-            make = partial(compiled.decoder.session, on_budget=options.on_budget)
-            session = _within_limits(make, options)
+            session = _within_limits(_of_record(compiled, options), options)
             return OpenedSession(
                 session=session,
                 compile_s=compiled.compile_s,
@@ -138,13 +139,13 @@ class SessionOpener:
     def _enforced(self, answer: AnswerWish, options: SessionOptions) -> Enforced:
         form = CallFormat() if answer.form is None else answer.form.format
         tokens = Tokens(self._canonical.vocabulary, self._words.num_tokens)
-        writes = Writes(options.on_budget, cuts_text=True)
+        writes = Writes(options.on_budget, cuts_text=True, salt=options.salt)
         return enforced(answer, self._compiler, lambda: self._decoders_of(form), tokens, writes)
 
     def _answer(self, made: Enforced, options: SessionOptions) -> Session | AnswerSession:
         if made.rules is None:
             assert made.record is not None, "an answer without rules is one record"
-            return _within_limits(partial(made.record.decoder.session, on_budget=options.on_budget), options)
+            return _within_limits(_of_record(made.record, options), options)
         if options.token_limit is None:
             problem = Problem("/token_limit", "is missing", hint="text and calls have one")
             raise DocumentError("the answer cannot be opened", [problem])
@@ -163,6 +164,10 @@ class SessionOpener:
             max_entries=budgets.cached_tool_sets,
             max_bytes=budgets.cached_tool_bytes,
         )
+
+
+def _of_record(compiled: CompiledSpec, options: SessionOptions) -> Callable[[int | None], Session]:
+    return partial(compiled.decoder.session, on_budget=options.on_budget, salt=options.salt)
 
 
 def _within_limits(

@@ -87,7 +87,7 @@ class ToolDecoders:
     def forget_records(self) -> None:
         """Forget what calls were, of which those that come after them are guessed."""
         for kept in self.cache.values():
-            kept.decoders.first.earlier.forget()
+            kept.decoders.first.memories.forget()
 
     @cached_property
     def refusal(self) -> Decoder:

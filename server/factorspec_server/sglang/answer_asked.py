@@ -1,7 +1,7 @@
 """A chat request whose answer may be more than one record: it offers tools with relations, say.
 
 It is read as the embedded server reads it, so that both take and refuse the same. Besides that it may say
-what SGLang's chat templates and scheduler take: ``chat_template_kwargs`` and ``priority``. Tools without
+what SGLang takes: ``chat_template_kwargs``, ``priority`` and ``extra_key``. Tools without
 relations are SGLang's own affair, unless the request has our vendor field: by that a client asks for what we
 do.
 """
@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem, shown
 from factorspec_sdk.wire import Spec
 from factorspec_server.http.chat_request import ChatRequest, read_chat_request
 from factorspec_server.http.json_body import read_json_object
+from factorspec_server.salts import salt_problems
 from factorspec_server.sglang.envelope import asks_for_relations, may_ask_for_relations
 
 _VENDOR_FIELD = "factorspec"
@@ -36,6 +38,7 @@ class AnswerAsked:
         record: of its response format; None: there is none.
         template_options: variables for the chat template.
         priority: for SGLang's scheduler; None: none is asked for.
+        extra_key: SGLang's name for a salt, beside ``chat.cache_salt``.
     """
 
     chat: ChatRequest
@@ -43,6 +46,12 @@ class AnswerAsked:
     record: Spec | None
     template_options: Mapping[str, JsonValue]
     priority: int | None
+    extra_key: str | None
+
+    @property
+    def salt(self) -> str | None:
+        """Both salts as SGLang joins them."""
+        return ((self.chat.cache_salt or "") + (self.extra_key or "")) or None
 
 
 class RefusedRequest(Exception):
@@ -132,10 +141,8 @@ def read_answer_asked(
     """
     chat: ChatRequest | None = None
     try:
-        options, priority = _own_fields(request)
-        rest = {
-            name: value for name, value in request.items() if name not in ("chat_template_kwargs", "priority")
-        }
+        own = _own_fields(request)
+        rest = {name: value for name, value in request.items() if name not in _OwnFields._fields}
         chat = read_chat_request(rest, most_choices=most_choices, num_tokens=num_tokens)
         if chat.factorspec.canonical_text:
             problem = Problem(
@@ -148,7 +155,14 @@ def read_answer_asked(
         }
     except FactorspecError as error:
         raise RefusedRequest(error, chat) from error
-    return AnswerAsked(chat=chat, specs=specs, record=record, template_options=options, priority=priority)
+    return AnswerAsked(
+        chat=chat,
+        specs=specs,
+        record=record,
+        template_options=own.chat_template_kwargs,
+        priority=own.priority,
+        extra_key=own.extra_key,
+    )
 
 
 def _tool_spec(
@@ -160,10 +174,17 @@ def _tool_spec(
         raise error.within(f"/tools/{at}/function/parameters") from error
 
 
-def _own_fields(request: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], int | None]:
-    """What the request says that the embedded server knows nothing of."""
-    options, priority = request.get("chat_template_kwargs"), request.get("priority")
-    problems = []
+class _OwnFields(NamedTuple):
+    """What a request says that the embedded server knows nothing of; see ``AnswerAsked``."""
+
+    chat_template_kwargs: dict[str, JsonValue]
+    priority: int | None
+    extra_key: str | None
+
+
+def _own_fields(request: Mapping[str, JsonValue]) -> _OwnFields:
+    options, priority, key = (request.get(name) for name in _OwnFields._fields)
+    problems = [*salt_problems(request, "extra_key")]
     if options is not None and not isinstance(options, dict):
         problems.append(Problem("/chat_template_kwargs", "must be an object", shown(options)))
     for name in options if isinstance(options, dict) else ():
@@ -174,7 +195,11 @@ def _own_fields(request: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue],
         problems.append(Problem("/priority", "must be an integer", shown(priority)))
     if problems:
         raise DocumentError("the request cannot be served", problems)
-    return options if isinstance(options, dict) else {}, priority if isinstance(priority, int) else None
+    return _OwnFields(
+        options if isinstance(options, dict) else {},
+        priority if isinstance(priority, int) else None,
+        key if isinstance(key, str) else None,
+    )
 
 
 def with_messages(request: Mapping[str, JsonValue], messages: list[Mapping[str, object]]) -> bytes:

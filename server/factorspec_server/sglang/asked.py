@@ -16,6 +16,7 @@ from factorspec_sdk.errors import DocumentError, JsonValue, Problem, Unsupported
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_server.http.chat_request import Wishes, read_wishes
 from factorspec_server.http.json_body import read_json_object
+from factorspec_server.salts import salt_problems
 from factorspec_server.sglang.envelope import (
     IN_TAGS,
     OPTIONS,
@@ -178,6 +179,7 @@ def _options(request: dict[str, JsonValue], most_choices: int) -> tuple[int | No
     """The record's token limit, the field that says so, and the session's options."""
     wishes, problems = read_wishes(request.get(_VENDOR_FIELD))
     problems += [*_cutting(request), *_misread(request, most_choices), *_misplaced(request)]
+    problems += salt_problems(request, "cache_salt", "extra_key")
     given = {name: request[name] for name in _LIMITS if request.get(name) is not None}
     problems += [
         Problem(f"/{name}", "must be an integer of at least 1", shown(value))

@@ -13,6 +13,8 @@ import os
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +24,7 @@ from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.asked_salt import asked_salt
 from factorspec_server.sglang.envelope import IN_TAGS, has_vendor_key, may_ask_for_relations
 from factorspec_server.sglang.envelopes import Envelopes
 from factorspec_server.sglang.grammars import FollowingGrammars, Grammars, OwnGrammars
@@ -123,7 +126,8 @@ class _BoundedCache(compat.BaseGrammarBackend):
         if not _is_of_relations(key):
             found: tuple[Any | Future[Any], bool] = super().get_cached_or_future_value(key, require_reasoning)
             return found
-        made = self._compiling.submit(self._init_value_dispatch, key, require_reasoning)
+        make = partial(copy_context().run, self._init_value_dispatch, key, require_reasoning)
+        made = self._compiling.submit(make)
         if self.ranks is None:
             return made, False
         return SharedOutcome(made, self.ranks, compat.InvalidGrammarObject), False
@@ -171,7 +175,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
             envelope = self._envelopes.open(key_string)
             if envelope is None:
                 return super().dispatch_json(key_string)
-            return self._grammars.of(envelope)
+            return self._grammars.of(replace(envelope, salt=asked_salt()))
         except FactorspecError as error:
             return self._refused(error)
 

@@ -87,11 +87,15 @@ class KeptDocument:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A document and the options of its request; ``kept``: what is known of the document beside it."""
+    """A document and the options of its request; ``kept``: what is known of the document beside it.
+
+    ``salt``: of the request (``Decoder.session``). It is none of the options, which clients may write.
+    """
 
     document: dict[str, JsonValue]
     options: RequestOptions = RequestOptions()
     kept: KeptDocument | None = field(default=None, compare=False, repr=False)
+    salt: str | None = None
 
     def as_document(self) -> dict[str, JsonValue]:
         """One JSON object of both."""

@@ -77,6 +77,8 @@ def generation_of(asked: AnswerAsked, served: ServedChat, budgets: Budgets) -> G
     }
     if asked.priority is not None:
         body["priority"] = asked.priority
+    if asked.salt is not None:
+        body["extra_key"] = asked.salt
     return Generation(json.dumps(body).encode(), ids, thinks)
 
 

@@ -52,6 +52,8 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.constrained.xgrammar_backend:XGrammarGrammarBackend.dispatch_structural_tag(key_string)",
     "sglang.srt.constrained.reasoner_grammar_backend:ReasonerGrammarBackend(enable_strict_thinking)",
     "sglang.srt.parser.reasoning_parser:ReasoningParser(model_type, stream_reasoning, tokenizer)",
+    "sglang.srt.constrained.grammar_manager:GrammarManager.process_req_with_grammar(req)",
+    *_of(f"{_SCHEDULE}:Req", "extra_key", "set_finish_with_abort(error_msg)"),
     "sglang.srt.runtime_context:get_parallel",
     *_of("sglang.srt.distributed.parallel_state:GroupCoordinator", "cpu_group", "device_group", "first_rank",
          "is_first_rank"),
@@ -60,7 +62,7 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
          "template_manager", "reasoning_parser", "default_sampling_params",
          "_get_reasoning_from_request(request)"),
     "sglang.srt.managers.io_struct:GenerateReqInput"
-    "(input_ids, sampling_params, stream, require_reasoning, priority)",
+    "(input_ids, sampling_params, stream, require_reasoning, priority, extra_key)",
     # the speculative algorithm
     f"{_SPEC}.spec_info:SpeculativeAlgorithm.register(name, supports_overlap, spec_class)",
     f"{_SPEC}.spec_info:SpeculativeAlgorithm.from_string",

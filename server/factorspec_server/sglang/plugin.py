@@ -12,6 +12,7 @@ from typing import Any
 
 from factorspec_sdk.errors import EngineError
 from factorspec_server.sglang import compat
+from factorspec_server.sglang.asked_salt import grammar_asked
 from factorspec_server.sglang.dropped_names import batch_handled
 
 _logger = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ def register() -> None:
         return
     compat.add_backend(_make_backend)
     _hook(compat.ARGUMENTS_CHECKED, _arguments_checked, compat.HookType.AFTER)
+    _hook(compat.GRAMMAR_ASKED, grammar_asked, compat.HookType.AROUND)
     _hook(compat.BATCH_HANDLED, batch_handled, compat.HookType.AROUND)
     _add_algorithm()
     if compat.is_cpu():

@@ -100,7 +100,10 @@ def opened_here(opener: SessionOpener, envelope: Envelope) -> Opened:
     """A session in this process. Raises as ``SessionOpener.open``."""
     options = envelope.options
     wanted = SessionOptions(
-        token_limit=options.token_limit, most_tokens=options.most_tokens, on_budget=options.on_budget
+        token_limit=options.token_limit,
+        most_tokens=options.most_tokens,
+        on_budget=options.on_budget,
+        salt=envelope.salt,
     )
     found = opener.open(envelope.document, options.answer, wanted)
     return Opened(

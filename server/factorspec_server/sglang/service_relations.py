@@ -53,7 +53,9 @@ class ServiceRelations:
         kept = envelope.kept or KeptDocument(envelope.document)
         if kept.written is None:
             kept.written = self.service.written(kept.document)
-        record = self.service.open(kept.written, token_limit=options.token_limit, on_budget=options.on_budget)
+        record = self.service.open(
+            kept.written, token_limit=options.token_limit, on_budget=options.on_budget, salt=envelope.salt
+        )
         return Opened(record, options, record.compile_s, record.was_cached, [*record.certificates])
 
     def forget_records(self) -> None:

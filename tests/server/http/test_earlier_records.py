@@ -128,3 +128,45 @@ def test_what_is_remembered_counts_and_is_forgotten() -> None:
     assert 3000 < grown < 100_000
     compiler.forget_records()
     assert compiled.num_bytes == before
+
+
+def test_records_are_shared_with_those_of_the_same_salt_alone(root: str) -> None:
+    wanted = body(temperature=1.0, seed=4)
+    first = told(ask(root, {**wanted, "cache_salt": "one"}))
+    again = told(ask(root, {**wanted, "cache_salt": "one"}))
+    assert first[0] == again[0]
+    assert again[1]["model_steps"] < first[1]["model_steps"]
+    for salt in ({"cache_salt": "two"}, {}):
+        other = told(ask(root, {**wanted, **salt}))
+        assert other[0] == first[0]
+        assert other[1]["drafts"] == first[1]["drafts"]
+        assert other[1]["model_steps"] == first[1]["model_steps"]
+
+
+@pytest.mark.parametrize("extra", [{}, {"tool_choice": "auto"}, {"factorspec": {"refusal": True}}])
+def test_so_are_calls(extra: dict[str, Any]) -> None:
+    with running(create_app(patient(), ServerSettings(drafting="tree"))) as root:
+        asked = body(
+            schema=None, temperature=1.0, seed=14, tools=TOOLS, tool_choice="required", max_tokens=300
+        )
+        salts = ("one", "two", None, "one")
+        reports = [told(ask(root, {**asked, **extra, "cache_salt": salt}))[1] for salt in salts]
+        drafted = [report["drafts"]["earlier"]["drafted"] for report in reports]
+        assert drafted[:3] == [0, 0, 0]
+        if reports[0]["relations"]:  # it is a call
+            assert drafted[3] > 0
+
+
+def test_keys_and_values_of_prompts_are_shared_so_too(root: str) -> None:
+    wanted = body(temperature=0.0, seed=4)
+    salts = ("one", "one", "two", "two", None, None)
+    reports = [told(ask(root, {**wanted, "cache_salt": salt}))[1] for salt in salts]
+    assert [report["reused"] > 0 for report in reports] == [False, True] * 3
+
+
+@pytest.mark.parametrize("salt", ["", "x" * 1025, 3, True, ["one"], {"a": 1}])
+def test_a_salt_that_is_none_is_refused_by_name(salt: Any) -> None:
+    with running(create_app(patient(), ServerSettings(drafting="tree"))) as root:
+        status, _, said = ask(root, body(cache_salt=salt))
+    assert status == 400
+    assert said["error"]["param"] == "/cache_salt"

@@ -26,6 +26,7 @@ class Service:
 
     def __init__(self, source: object, options: ServiceOptions) -> None:
         self.opened: list[Any] = []
+        self.salts: list[str | None] = []
         self.num_written = 0
 
     def written(self, document: Any) -> Any:
@@ -34,6 +35,7 @@ class Service:
 
     def open(self, document: Any, **options: Any) -> Any:
         self.opened.append(json.loads(document.text))
+        self.salts.append(options["salt"])
         return SimpleNamespace(compile_s=0.0, was_cached=True, certificates=())
 
     def draft(self, spec: object) -> None:
@@ -46,8 +48,8 @@ def test_answers_are_kept_here_and_records_at_the_service(monkeypatch: pytest.Mo
     options = ServiceOptions(workers=1, budgets=Budgets())
     relations = ServiceRelations(tokenizer, len(tokenizer), (), options)
     service: Any = relations.service
-    relations.open(Envelope(LATER))
-    assert service.opened == [LATER]
+    relations.open(Envelope(LATER, salt="one"))
+    assert (service.opened, service.salts) == ([LATER], ["one"])
     wish = AnswerWish(tools=[WishedTool(name="later", document=LATER)], must_call=True)
     envelope = Envelope({}, RequestOptions(id="r", token_limit=90, answer=wish))
     again = open_envelope(json.dumps(envelope.as_document()))

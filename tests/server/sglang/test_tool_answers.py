@@ -88,6 +88,22 @@ def test_what_sglang_is_asked_for(plain: ToolUpstream) -> None:
     assert "<tools>" in prompt and "all_different" in prompt and "x-factorspec" not in prompt
 
 
+@pytest.mark.parametrize(
+    ("salts", "key"),
+    [
+        ({"cache_salt": "a"}, "a"),
+        ({"extra_key": "b"}, "b"),
+        ({"cache_salt": "a", "extra_key": "b"}, "ab"),
+        ({"cache_salt": None, "extra_key": None}, None),
+        ({}, None),
+    ],
+)
+def test_salts_are_joined_as_sglang_joins_them(plain: ToolUpstream, salts: Any, key: str | None) -> None:
+    plain.post(asked(tool_choice="required", **salts))
+    (seen,) = plain.seen
+    assert seen.get("extra_key") == key
+
+
 @pytest.mark.parametrize("name", [*TOOLS])
 def test_a_named_tool_is_called(plain: ToolUpstream, name: str) -> None:
     calls = message_of(plain.post(asked(tool_choice=named(name), parallel_tool_calls=False)))["tool_calls"]
