@@ -165,6 +165,18 @@ def test_records_are_shared_with_those_of_the_same_salt_alone(
     assert [written(service, tokens, salt=salt) for salt in ("one", "two", None)] == [first] * 3
 
 
+def test_a_record_that_was_closed_before_all_is_forgotten_is_not_remembered_after(
+    service: ConstraintService, vocabulary: Vocabulary
+) -> None:
+    tokens, records = vocabulary.encode(RECORD), [opened(service) for _ in range(12)]
+    for record in records:
+        steps(record, tokens)
+    for record in records:  # the worker hears of all and of the next before it has looked at the last
+        record.close()
+    service.forget()
+    assert "earlier" not in {kind for plan in steps(opened(service), tokens) for kind in plan.kinds}
+
+
 def test_a_record_that_is_opened_elsewhere_keeps_its_salt(
     service: ConstraintService, vocabulary: Vocabulary
 ) -> None:

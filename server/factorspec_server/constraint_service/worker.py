@@ -108,6 +108,9 @@ class Worker:
         self._drafting = DraftingSpec(name="certain")
         self._sending = threading.Lock()
         self._placing = threading.Lock()
+        self._remembering = threading.Lock()
+        #: how often all records were forgotten
+        self._num_forgotten = 0
         self._openings = OpeningQueue(self._knows, self._open)
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
@@ -263,7 +266,7 @@ class Worker:
             if record is not None:
                 del self._records[record.slot]
                 if "tokens" in header:
-                    self._remember(record, header["tokens"])
+                    self._remember(record, header)
             self._send({"id": header["id"]})
             return
         try:
@@ -280,16 +283,17 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             self._fail(header["id"], error)
         else:
-            self._remember(record)
+            self._remember(record, header)
 
-    def _remember(self, record: KeptRecord, tokens: list[int] | None = None) -> None:
-        """Remember a record; ``tokens``: of one that is closed without a word before."""
+    def _remember(self, record: KeptRecord, header: dict[str, Any]) -> None:
+        """Remember a record, unless all were to be forgotten since its end was told."""
         if not self._drafting.remembers:
             return
         try:
-            if tokens is not None:
-                record.write_all(tokens)
-            record.remember()
+            record.write_all(header["tokens"])
+            with self._remembering:
+                if header["forgotten"] == self._num_forgotten:
+                    record.remember()
         except FactorspecError:
             pass  # it is refused, and so not complete
         except Exception:  # nothing depends on it
@@ -313,12 +317,15 @@ class Worker:
             case "ping":
                 self._send({"id": header["id"]})
             case "forget":
-                self._compiler.forget_records()
+                with self._remembering:
+                    self._num_forgotten += 1
+                    self._compiler.forget_records()
                 self._send({"id": header["id"]})
             case "text":
                 text = self._vocabulary.decode(header["tokens"], errors="replace")
                 self._send({"id": header["id"], "value": text})
             case _:
+                header["forgotten"] = self._num_forgotten
                 self._told.append(header)
                 self._wake.send(b"w")
 
