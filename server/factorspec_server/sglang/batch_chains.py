@@ -36,8 +36,8 @@ class Drafted(Protocol):
     def expect(self, token_ids: tuple[int, ...], /) -> None:
         """Tokens that this step may bring, one by one: certain ones, and guesses that are allowed."""
 
-    def give_up(self, error: FactorspecError, /) -> None:
-        """The record cannot go on."""
+    def fail(self, error: FactorspecError, /) -> None:
+        """The record cannot go on, unless its request has ended already."""
 
     @property
     def end_id(self) -> int:
@@ -50,7 +50,7 @@ DraftedOf = Callable[[Any], Drafted | None]
 """The grammar object of a request, if it can be drafted now."""
 
 Fail = Callable[[Any, str], None]
-"""End a request with a reason."""
+"""End a request with a reason, unless it has ended already with what was written before."""
 
 
 class BatchChains:
@@ -120,15 +120,15 @@ class BatchChains:
                     sessions.append(grammar.session)
                 except Exception as error:  # noqa: BLE001 - what it has to write first does not go
                     failed = failure_of(error)
-                    _logger.warning("a record is given up: %s", failed)
-                    grammar.give_up(failed)
+                    _logger.warning("a record cannot go on: %s", failed)
+                    grammar.fail(failed)
                     self._fail_between(request, str(failed))
         if sessions:
             self._plans.tokens_stand(sessions)
 
     def _end(self, request: Any, grammar: Drafted, error: FactorspecError) -> None:
-        _logger.warning("a record is given up: %s", error)
-        grammar.give_up(error)
+        _logger.warning("a record cannot go on: %s", error)
+        grammar.fail(error)
         self._fail(request, str(error))
 
 

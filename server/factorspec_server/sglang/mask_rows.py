@@ -53,7 +53,7 @@ class MaskRows:
                     wanting.append(request)
                 else:
                     array[first + place] = _ALL
-                    if not is_free(request):
+                    if not (is_free(request) or self._has_failed(request)):
                         self._fill_foreign(rows, first + place, request)
             if not chain.decisions:
                 array[first] = _ALL
@@ -69,9 +69,14 @@ class MaskRows:
     def _end(self, request: Any, error: FactorspecError) -> None:
         """End a request whose row cannot be had; what it draws is not looked at."""
         grammar = self._drafted_of(request.grammar)
-        if grammar is not None:  # else another of its rows has ended it
-            grammar.give_up(error)
+        if grammar is not None and grammar.error is None:  # else another of its rows has ended it
+            grammar.fail(error)
             self._fail(request, str(error))
+
+    def _has_failed(self, request: Any) -> bool:
+        """True of a request that ends with this step, unless it has ended already."""
+        grammar = self._drafted_of(request.grammar)
+        return grammar is not None and grammar.error is not None
 
     def _fill_foreign(self, rows: torch.Tensor, at: int, request: Any) -> None:
         """The row of a grammar that is not ours, or not drafted now."""

@@ -66,7 +66,7 @@ def report_of(opened: Opened, ended: Ended) -> Report:
     """
     grammar, error = ended.grammar, ended.error
     try:
-        counted = counts_of(grammar.session, origins=opened.options.origins)
+        counted = counts_of(grammar.written(), origins=opened.options.origins)
         text = str(counted.pop("text"))
     except FactorspecError as lost:
         _logger.error("what a record counted is lost: %s", lost)

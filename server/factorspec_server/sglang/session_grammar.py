@@ -17,11 +17,17 @@ without a word, as it does with those that still wait.
 
 A session that fails (a budget ended and the request asked to abort, or a defect) must not end the
 scheduler, nor the other requests: from then on only the end token is allowed, and refused when it comes, by
-which SGLang aborts this request alone.
+which SGLang aborts this request alone. Where steps are planned before SGLang looks at the results of the last
+one, a session may fail behind its request's end, a stop string say, which nobody here knows of. So a failure
+is noted first, and told as the record's only where the request goes on::
+
+    failed ── SGLang: the request has finished ──► nobody hears of it
+       └───── a further token comes, or who plans ends the request ──► given up
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -40,6 +46,8 @@ from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.records import Record, give_back, has_ended
 from factorspec_server.sglang.step_counts import StepCounts
 
+_logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -48,7 +56,7 @@ class Ended:
     Attributes:
         request_id: see ``RequestOptions``; None: nobody waits for a report.
         grammar: of the record; nobody uses it any more.
-        error: why the record was given up.
+        error: why the record was given up; None: it was not.
     """
 
     request_id: str | None
@@ -89,7 +97,9 @@ class SessionGrammar:
         self._finished = False
         self.steps = StepCounts()
         self._times_s = [perf_counter()]
+        #: why the session cannot go on; nothing is written from then on, which ends the request by a token
         self._error: FactorspecError | None = None
+        self._refuses = self._is_given_up = False
 
     @property
     def session(self) -> Record:
@@ -119,15 +129,30 @@ class SessionGrammar:
             assert self.session is self._session
         self._expected = token_ids
 
+    def fail(self, error: FactorspecError) -> None:
+        """Write no more. Whether the request has ended before that, SGLang says next, or ``give_up``."""
+        self._error = self._error or error
+        self._refuses = True
+        self._expected = self._expected[: self._num_arrived]
+
     def give_up(self, error: FactorspecError) -> None:
-        """Write no more: whoever hears how the record ended gets the error."""
-        self._error = error
+        """The request ends by this: whoever hears how the record ended gets the error."""
+        self.fail(error)
+        self._is_given_up = True
         self.finished = True
 
     @property
     def error(self) -> FactorspecError | None:
-        """Why the record was given up."""
+        """Why the record cannot go on, if it cannot."""
         return self._error
+
+    def written(self) -> Record:
+        """The record at its end, as far as its tokens could be written."""
+        try:
+            return self.session
+        except Exception as error:  # noqa: BLE001 - it went wrong behind the end
+            _logger.warning("tokens behind a record's end: %s", failure_of(error))
+            return self.session
 
     @property
     def finished(self) -> bool:
@@ -144,7 +169,7 @@ class SessionGrammar:
             if self._tell is None:
                 self.close()
             else:
-                self._tell(Ended(self._request_id, self, self._error))
+                self._tell(Ended(self._request_id, self, self._error if self._is_given_up else None))
 
     def _remember(self) -> None:
         """Have a complete record of this process remembered, where those that come after it are guessed."""
@@ -156,7 +181,7 @@ class SessionGrammar:
         try:
             remember(self.session)
         except Exception as error:  # noqa: BLE001 - one request's session must not end the scheduler
-            self._error = failure_of(error)
+            _logger.warning("a record is not remembered: %s", failure_of(error))
 
     def close(self) -> None:
         """Give back the record's place, where it has one; nobody asks for the record any more."""
@@ -190,8 +215,11 @@ class SessionGrammar:
     def accept_token(self, token: int) -> None:
         """Write a token.
 
+        Where the session fails at one of several that a step brings, they may stand behind the request's
+        end, and pass.
+
         Raises:
-            ValueError: it is not allowed, or the record was given up; SGLang aborts the request.
+            ValueError: it is not allowed, or the record is given up; SGLang aborts the request.
         """
         self.current_token = token
         expected, arrived = self._expected, self._num_arrived
@@ -202,15 +230,17 @@ class SessionGrammar:
             self._times_s.append(perf_counter())
         if self._has_ended:
             return
-        if self._error is not None:
-            raise ValueError(f"the record was given up: {self._error}")
-        try:
-            problem = self._write(token)
-        except Exception as error:
-            self._error = failure_of(error)
-            raise ValueError(f"the record was given up: {self._error}") from error
+        problem = None
+        if self._error is None:
+            try:
+                problem = self._write(token)
+            except Exception as error:  # noqa: BLE001 - one request's session must not end the scheduler
+                self._error = failure_of(error)
         if problem is not None:
             raise ValueError(problem)
+        if self._error is not None and (self._refuses or token == self.end_id):
+            self._is_given_up = True
+            raise ValueError(f"the record was given up: {self._error}")
 
     def _write(self, token: int) -> str | None:
         """Write a token; what is wrong with it, if anything is."""
@@ -256,6 +286,7 @@ class SessionGrammar:
                     return
             except Exception as error:  # noqa: BLE001 - one request's session must not end the scheduler
                 self._error = failure_of(error)
+        self._refuses = self._error is not None
         row.fill(0)
         row.view(np.uint32)[self.end_id >> 5] = 1 << (self.end_id & 31)
 

@@ -17,7 +17,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from factorspec_sdk.errors import FactorspecError
 from factorspec_server.engines.errors import SessionRefused
 from factorspec_server.sglang.ranks import Numbers, Ranks
 from factorspec_server.sglang.records import Record
@@ -44,23 +43,22 @@ class LeadingGrammar(SessionGrammar):
         self._ranks = ranks
         self._is_told = False
 
-    def give_up(self, error: FactorspecError) -> None:
-        """Write no more; the request goes on until all ranks know."""
-        if self._error is None:
-            self._error = error
-
     def accept_token(self, token: int) -> None:
         """Write a token. Raises ValueError: all ranks know that the record is given up."""
         if self._is_told:
+            self._is_given_up = True
             raise ValueError(f"{GIVEN_UP}: {self._error}")
         if self._error is None:
             try:
                 super().accept_token(token)
             except ValueError as error:
-                self.give_up(SessionRefused(str(error)))
+                self._error = self.error or SessionRefused(str(error))
+        elif self._refuses:  # the request goes on until all ranks know
+            self._is_given_up = True
         if self._error is not None:
             self.current_token = token
-            self._has_ended = self._has_ended or token in self._end_ids
+            if token in self._end_ids:
+                self._has_ended = self._is_given_up = True
 
     def rollback(self, k: int) -> None:
         """Take back the last ``k`` tokens, the end token included."""

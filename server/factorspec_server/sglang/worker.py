@@ -289,6 +289,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
 
         It drops those of requests that have ended meanwhile, or were taken back: nothing was written there.
         """
+        self._sharing.tokens_come()
         running = self._running.popleft() if self._running else []
         for ran, correct in zip(
             running, num_correct_drafts_per_req, strict=False

@@ -34,7 +34,7 @@ class Grammar:
     def expect(self, token_ids: tuple[int, ...]) -> None:
         self.expected = token_ids
 
-    def give_up(self, error: FactorspecError) -> None:
+    def fail(self, error: FactorspecError) -> None:
         self.error = error
 
 
@@ -232,6 +232,11 @@ def test_a_row_that_cannot_be_had_ends_its_request_alone() -> None:
     assert batch.rows(requests, batch.chains(requests)) == [every, [5, 6]]
     assert batch.failed == [(requests[0], "its keeper is gone")]
     assert [str(request.grammar.error) for request in requests] == ["its keeper is gone", "None"]
+
+
+def test_nothing_is_asked_of_a_grammar_that_ends_with_the_step() -> None:
+    batch, bad = Batch(), Request(Grammar(Refused(ONE_RECORD)))  # has no fill_vocab_mask
+    assert batch.rows([bad], batch.chains([bad])) == [list(range(32 * WORDS))]
 
 
 class Unwritten(Grammar):

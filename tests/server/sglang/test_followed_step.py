@@ -14,7 +14,7 @@ import torch
 from factorspec_sdk.errors import EngineError
 from factorspec_server.drafting import Chain as Guessing
 from factorspec_server.sglang import compat
-from factorspec_server.sglang.session_grammar import session_grammar_of
+from factorspec_server.sglang.session_grammar import Ended, SessionGrammar, session_grammar_of
 from factorspec_server.sglang.shared_grammar import FollowingGrammar, LeadingGrammar
 from factorspec_server.sglang.step_sharing import StepSharing
 from tests.server.engines.toy_session import ToySession, random_alternatives
@@ -86,6 +86,12 @@ class Rank:
         return new
 
 
+def tokens_come(*ranks: Rank) -> None:
+    """SGLang has the tokens of the last step."""
+    for rank in ranks:
+        rank.worker.on_verify_complete_cpu([0] * len(rank.requests))
+
+
 def pair(sessions: list[ToySession | None], line: Line | None = None) -> tuple[Rank, Rank]:
     line = Line() if line is None else line
     first = Rank(sessions, line.rank(is_first=True), draws=True)
@@ -125,6 +131,7 @@ def test_a_request_that_is_given_up_ends_on_both_ranks(monkeypatch: pytest.Monke
     new = first.step([0, 1])
     assert other.step([0, 1]) == new
     assert new[1] == [3, 4, 6, 90]
+    tokens_come(first, other)
     assert [one.to_finish for one in first.requests] == ["its keeper is gone", None]
     assert [one.to_finish for one in other.requests] == ["the record was given up", None]
     assert [[one.grammar is None for one in rank.requests] for rank in (first, other)] == [[True, False]] * 2
@@ -186,10 +193,70 @@ def test_a_record_given_up_in_a_step_ends_with_the_next_one_on_both_ranks(
     line = Line()
     first, other = pair_of_grammars(line, tuple(range(10, 40)), tuple(range(10, 40)))
     written_on_both(first, other)
-    first.requests[0].grammar.give_up(EngineError("its keeper is gone"))
+    first.requests[0].grammar.fail(EngineError("its keeper is gone"))
+    first.step([0, 1])
+    other.step([0, 1])
     assert [rank.requests[0].to_finish for rank in (first, other)] == [None, None]
-    written_on_both(first, other)
+    tokens_come(first, other)
     assert first.requests[0].to_finish == "its keeper is gone"
     assert other.requests[0].to_finish == "the record was given up"
     assert [[one.grammar is None for one in rank.requests] for rank in (first, other)] == [[True, False]] * 2
     assert not line.kept
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_record_that_cannot_go_on_behind_its_request_s_end_has_not_failed(
+    monkeypatch: pytest.MonkeyPatch, has_ended: bool
+) -> None:
+    """A stop string, say, which SGLang sees in the last step's results once this one is on its way."""
+    monkeypatch.setitem(compat.__dict__, "FINISH_ABORT", lambda reason: reason)
+    line = Line()
+    first, other = pair_of_grammars(line, tuple(range(10, 40)), tuple(range(10, 40)))
+    told: list[Ended] = []
+    grammar = first.requests[0].grammar
+    grammar._tell = told.append
+    written_on_both(first, other)
+    grammar.fail(EngineError("its keeper is gone"))
+    assert first.step([0, 1]) == other.step([0, 1])
+    if has_ended:
+        for rank in (first, other):
+            rank.requests[0].finished = lambda: True
+            rank.requests[0].grammar.finished = True
+    tokens_come(first, other)
+    assert [rank.requests[0].to_finish is None for rank in (first, other)] == [has_ended] * 2
+    assert [str(one.error) for one in told] == ["None" if has_ended else "its keeper is gone"]
+    assert not line.kept
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_neither_has_one_of_a_single_rank(monkeypatch: pytest.MonkeyPatch, has_ended: bool) -> None:
+    class Failing(Record):
+        def plan(self, *given: Any, **named: Any) -> Any:
+            if self.written:
+                raise EngineError("its keeper is gone")
+            return super().plan(*given, **named)
+
+    monkeypatch.setitem(compat.__dict__, "FINISH_ABORT", lambda reason: reason)
+    rank, told = Rank([None, None], None, draws=True), list[Ended]()
+    for name in ("_chains", "_rows"):
+        vars(rank.worker)[name]._drafted_of = session_grammar_of
+    vars(rank.worker)["_chains"]._fail = rank.worker._sharing.end
+    vars(rank.worker)["_chains"]._fail_between = rank.worker._sharing.end_soon
+    record: Any = Failing(tuple((3, 4, each, *range(10, 40)) for each in (5, 6)))
+    one = rank.requests[0]
+    one.grammar = SessionGrammar(record, END, ended=told.append)
+    tokens_come(rank)
+    for token in rank.step([0, 1])[0]:
+        one.grammar.accept_token(token)
+    rank.worker.tokens_stand(rank.requests)
+    rank.step([0, 1])
+    if has_ended:
+        one.finished = lambda: True
+        one.grammar.finished = True
+    tokens_come(rank)
+    assert (one.to_finish, one.grammar is None) == (
+        (None, False) if has_ended else ("its keeper is gone", True)
+    )
+    assert [str(each.error) for each in told] == ["None" if has_ended else "its keeper is gone"]

@@ -15,6 +15,7 @@ import torch
 
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.step_log import StepLog
+from factorspec_server.sglang.step_sharing import StepSharing
 
 VOCAB = 16
 OURS = ("factorspec_server.sglang.worker", "factorspec_server.sglang.verify_input")
@@ -107,6 +108,7 @@ def worker_of(events: list[str], seen: list[Any]) -> Any:
         _log=StepLog(None),
         _write_tokens=None,
         _running=deque(),
+        _sharing=StepSharing(),
         _graphs=SimpleNamespace(in_place=in_place, ran=lambda inputs, seconds: None),
     )
     return worker

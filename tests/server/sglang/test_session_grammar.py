@@ -247,17 +247,88 @@ def test_a_record_that_is_given_up_is_told_once(decoder: Decoder) -> None:
 def test_a_session_that_fails_where_a_token_is_written_is_given_up(
     decoder: Decoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grammar = grammar_of(decoder)
+    told: list[Ended] = []
+    grammar = grammar_of(decoder, told)
     token = row_of(grammar, decoder)[0]
 
     def spent(*_: object) -> int:
         raise BudgetSpent("the budget ended", partial="")
 
     monkeypatch.setattr(grammar.session, "commit", spent)
-    with pytest.raises(ValueError, match="given up: the budget ended"):
-        grammar.accept_token(token)
+    grammar.accept_token(token)
     assert isinstance(grammar.error, BudgetSpent)
     assert row_of(grammar, decoder) == [end_of(decoder)]
+    with pytest.raises(ValueError, match="given up: the budget ended"):
+        grammar.accept_token(end_of(decoder))
+    grammar.finished = True
+    assert [ended.error for ended in told] == [grammar.error]
+
+
+def ended_by_a_stop(decoder: Decoder, told: list[Ended]) -> SessionGrammar:
+    """The grammar of a request that has finished by a stop string, as nobody here knows yet."""
+    grammar = grammar_of(decoder, told)
+    for token in grammar.plan().tokens:
+        grammar.accept_token(token)
+    return grammar
+
+
+def test_what_fails_behind_the_end_is_not_told_as_the_record_s(decoder: Decoder) -> None:
+    told: list[Ended] = []
+    grammar = ended_by_a_stop(decoder, told)
+    grammar.fail(BudgetSpent("spent", partial=""))  # the plan of the step behind it
+    grammar.finished = True
+    assert [ended.error for ended in told] == [None]
+
+
+def test_a_record_that_goes_on_behind_a_failure_is_given_up(decoder: Decoder) -> None:
+    told: list[Ended] = []
+    grammar, error = ended_by_a_stop(decoder, told), BudgetSpent("spent", partial="")
+    grammar.expect((5, 6))
+    grammar.fail(error)
+    with pytest.raises(ValueError, match="given up: spent"):
+        grammar.accept_token(5)
+    grammar.finished = True
+    assert [ended.error for ended in told] == [error]
+
+
+def test_tokens_of_a_step_behind_the_end_pass_where_the_session_fails_at_them(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spent(*_: object) -> int:
+        raise BudgetSpent("the budget ended", partial="")
+
+    for end, is_told in ((False, False), (True, True)):
+        told: list[Ended] = []
+        grammar = ended_by_a_stop(decoder, told)
+        num_tokens = grammar.session.num_tokens
+        monkeypatch.setattr(grammar.session, "commit", spent)
+        for token in (1, 2, 3):
+            grammar.accept_token(token)
+        assert grammar.written().num_tokens == num_tokens
+        assert not grammar.is_terminated()
+        if end:  # it has to be the record's own: where something else may stop, the end has its own step
+            with pytest.raises(ValueError, match="given up"):
+                grammar.accept_token(end_of(decoder))
+        grammar.finished = True
+        assert [ended.error is not None for ended in told] == [is_told]
+
+
+def test_a_record_is_reported_as_far_as_it_could_be_written(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Ended] = []
+    grammar = ended_by_a_stop(decoder, told)
+    num_tokens = grammar.session.num_tokens
+    grammar.expect((1, 2))
+    for token in (1, 2):
+        grammar.accept_token(token)  # written once somebody asks
+
+    def spent(*_: object) -> int:
+        raise BudgetSpent("the budget ended", partial="")
+
+    monkeypatch.setattr(grammar._session, "commit", spent)
+    grammar.finished = True
+    assert (told[0].error, grammar.written().num_tokens) == (None, num_tokens)
 
 
 class Kept:
