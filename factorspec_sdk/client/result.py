@@ -121,9 +121,11 @@ class Report:
         fill_steps: forward passes that only read parts of a long prompt or of a long certain run.
         guessed: drafted tokens that were not certain.
         accepted: those of them that stood.
-        drafts: drafted and accepted tokens by kind: ``certain`` runs, ``branch`` (values of a choice,
-            each with what is certain behind it), ``text`` (guesses of free text), ``earlier`` (guesses of
-            either, from earlier records of the spec).
+        drafts: drafted and accepted tokens by kind: ``certain`` (all that the spec determines, behind guesses
+            too), and the guesses: ``branch`` (values of a choice), ``text`` (of free text), ``earlier`` (of
+            either, from earlier records of the spec). Guesses of all kinds are ``guessed`` and ``accepted``;
+            ``certain`` tokens, accepted guesses, and what was chosen without one (``choice_points`` -
+            ``accepted``) are the record's ``tokens``. Without certain ones where nothing is drafted.
         tokens_run: tokens that the model ran for the record, drafts that did not stand included.
         in_vain: those of them that did not stand.
         widest: most of them in one pass.

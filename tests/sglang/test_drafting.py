@@ -88,6 +88,8 @@ def test_no_more_steps_than_choices_and_guesses_are_counted(client: OpenAI) -> N
         answer = client.chat.completions.create(model=model_of(client), **wishes(record))
         report = answer.model_dump()["factorspec"]["report"]
         assert report["accepted"] <= report["guessed"]
+        stood = sum(kind["accepted"] for kind in report["drafts"].values())
+        assert stood + report["choice_points"] - report["accepted"] == report["tokens"]
         # the first token comes with the prompt, and behind the last one that counts a step writes the end
         assert report["tokens_run"] - report["in_vain"] == report["tokens"]
         assert sum(kind["drafted"] for kind in report["drafts"].values()) <= report["tokens_run"]

@@ -195,3 +195,9 @@ def test_a_record_takes_no_more_steps_than_it_has_choices() -> None:
     assert report.widest > 1
     assert report.model_steps <= report.choice_points
     assert report.model_steps + report.fill_steps <= report.tokens // 4
+    assert report.drafts["certain"].accepted == report.certain
+    guesses = [count for kind, count in report.drafts.items() if kind != "certain"]
+    assert report.guessed == sum(count.drafted for count in guesses)
+    assert report.accepted == sum(count.accepted for count in guesses)
+    stood = sum(count.accepted for count in report.drafts.values())
+    assert stood + report.choice_points - report.accepted == report.tokens

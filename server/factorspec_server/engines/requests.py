@@ -87,7 +87,10 @@ class Usage:
         free: those of ``chosen`` that stand in free text.
         guessed: drafted tokens that were not certain.
         accepted: those of them that stood.
-        drafts: drafted and accepted tokens by kind; a certain token behind a guess has the guess's kind.
+        drafts: drafted and accepted tokens by kind. ``certain`` are all that the spec determines, behind
+            guesses too; ``guessed`` and ``accepted`` are the sums of the others. What is accepted of all
+            kinds and what was chosen without a guess (``chosen`` - ``accepted``) are the completion. Without
+            drafting its certain tokens are drawn one by one, and none is counted.
         model_steps: forward passes in which the model decided something for this request.
         fill_steps: forward passes that only ran parts of a long prompt or a long certain run.
         tokens_run: tokens run for the completion, those in vain included; the last token never runs.

@@ -114,7 +114,7 @@ class Row:
             trunk = list(plan.tokens[: min(plan.num_certain, self._room)])
             if trunk:
                 self._pending += trunk
-                self._tally.count_drafts(plan.kinds[: len(trunk)], range(len(trunk)))
+                self._tally.count_certain(len(trunk))
                 self._commit(trunk)
             draft = Draft.of(plan, len(trunk), self._room, as_chain=not self._model.takes_trees)
             if draft.choices:
@@ -195,8 +195,7 @@ class Row:
         kept = [*range(len(self._pending)), *(place[node] for node in held)]
         self._tally.count_step(self._num_fed, read, len(kept), step_s)
         self._tally.count_choices(walk.decided)
-        self._tally.count_guesses(draft.certain, walk.nodes)
-        self._tally.count_drafts(draft.kinds, walk.nodes)
+        self._tally.count_drafts(draft.kinds, draft.certain, walk.nodes)
         self.cached += len(kept)
         self._pending = walk.tokens[len(held) :]
         self._commit(walk.tokens)

@@ -26,7 +26,7 @@ class Tally:
         self._drafted: Counter[DraftKind] = Counter()
         self._accepted: Counter[DraftKind] = Counter()
         self._counts = dict.fromkeys(
-            ("chosen", "free", "guessed", "accepted", "model_steps", "fill_steps", "tokens_run", "in_vain"), 0
+            ("chosen", "free", "model_steps", "fill_steps", "tokens_run", "in_vain"), 0
         )
         self._widest = 0
         self._started = perf_counter()
@@ -55,15 +55,18 @@ class Tally:
         self._widest = max(self._widest, num_fed - read)
         self._prefill_s += step_s * read / num_fed
 
-    def count_guesses(self, certain: Sequence[bool], accepted: Sequence[int]) -> None:
-        """A draft was verified; these of its nodes stand."""
-        self._counts["guessed"] += certain.count(False)
-        self._counts["accepted"] += sum(not certain[node] for node in accepted)
+    def count_certain(self, num_tokens: int) -> None:
+        """So many tokens stand in any case."""
+        self._drafted["certain"] += num_tokens
+        self._accepted["certain"] += num_tokens
 
-    def count_drafts(self, kinds: Sequence[DraftKind], accepted: Iterable[int]) -> None:
-        """Tokens of these kinds were drafted; these of them stand."""
-        self._drafted.update(kinds)
-        self._accepted.update(kinds[node] for node in accepted)
+    def count_drafts(
+        self, kinds: Sequence[DraftKind], certain: Sequence[bool], accepted: Iterable[int]
+    ) -> None:
+        """A draft was verified: what brought its nodes in, which are certain behind others; these stand."""
+        found = ["certain" if sure else kind for kind, sure in zip(kinds, certain, strict=True)]
+        self._drafted.update(found)
+        self._accepted.update(found[node] for node in accepted)
 
     def usage(self, num_tokens: int) -> Usage:
         """What the request has cost, with ``num_tokens`` written."""
@@ -71,6 +74,8 @@ class Tally:
             prompt_tokens=self._prompt_tokens,
             reused=self.reused,
             tokens=num_tokens,
+            guessed=self._drafted.total() - self._drafted["certain"],
+            accepted=self._accepted.total() - self._accepted["certain"],
             widest=self._widest,
             drafts={kind: DraftCount(self._drafted[kind], self._accepted[kind]) for kind in _KINDS},
             prefill_s=self._prefill_s,

@@ -10,6 +10,14 @@
      "objective": [{"name", "goal", "value", "best", "bound", "proven", "gap"}],      one a level
      "calls": [{"name", "spec_hash", "relations", "objective"}],      where there are tools: of each call
      "origins": [[token's text, "certain" | "chosen" | "free"], ...]}      where the request asks for it
+
+Of ``drafts``, ``certain`` are all tokens that the spec determines, behind guesses too; ``guessed`` and
+``accepted`` are the sums of the others. What is accepted of all kinds and what was chosen without a guess are
+the record, whichever engine wrote it::
+
+    tokens = sum of drafts[…]["accepted"] + choice_points - accepted
+
+Where nothing is drafted certain tokens are drawn as others are, and ``drafts`` has none.
 """
 
 from __future__ import annotations

@@ -71,13 +71,14 @@ def report_of(opened: Opened, ended: Ended) -> Report:
     except FactorspecError as lost:
         _logger.error("what a record counted is lost: %s", lost)
         counted, text, error = {**_UNCOUNTED, "tokens": grammar.session.num_tokens}, "", error or lost
+    certain = int(str(counted["certain"]))
     by_token: Report = {
         "model_steps": counted["tokens"], "fill_steps": 0, "guessed": 0, "accepted": 0, "drafts": {},
         "tokens_run": counted["tokens"], "in_vain": 0, "widest": 1,
     }  # fmt: skip
     return {
         **counted,
-        **(grammar.steps.report() if grammar.steps.tokens_run else by_token),
+        **(grammar.steps.report(certain) if grammar.steps.tokens_run else by_token),
         "prefill_s": round(grammar.prefill_s, 6),
         "decode_s": round(grammar.decode_s, 6),
         "compile_s": round(opened.compile_s, 6),

@@ -19,7 +19,7 @@ class StepCounts:
 
     model_steps: int = 0
     fill_steps: int = 0
-    certain: int = 0
+    certain_in_vain: int = 0
     tokens_run: int = 0
     in_vain: int = 0
     widest: int = 0
@@ -31,24 +31,29 @@ class StepCounts:
         inputs, decisions = len(chain.tokens) + 1, chain.decisions
         if decisions:
             self.model_steps += 1
-            self.certain += decisions[0].offset
         else:
             self.fill_steps += 1
-            self.certain += inputs - 1
         self.tokens_run += inputs
         if inputs > self.widest:
             self.widest = inputs
         stands = num_accepted - 1
+        in_vain = self.certain_in_vain + len(chain.tokens) - stands
         for decision in decisions:
             if decision.offset < len(chain.tokens):
                 drafted, accepted = self.guesses.get(decision.kind, (0, 0))
                 counted = drafted + 1, accepted + (decision.offset < stands)
                 self.guesses = {**self.guesses, decision.kind: counted}  # a copy may share the old ones
+                in_vain -= decision.offset >= stands
+        self.certain_in_vain = in_vain
         self.in_vain += len(chain.tokens) - stands
 
-    def report(self) -> dict[str, JsonValue]:
-        """As the report has them. What is certain behind a guess counts with it."""
-        drafts: dict[str, JsonValue] = {"certain": {"drafted": self.certain, "accepted": self.certain}}
+    def report(self, certain: int) -> dict[str, JsonValue]:
+        """As the report has them.
+
+        ``certain``: tokens of the record that its spec determined; the model draws none of them.
+        """
+        drafted_certain: JsonValue = {"drafted": certain + self.certain_in_vain, "accepted": certain}
+        drafts: dict[str, JsonValue] = {"certain": drafted_certain}
         for kind, (drafted, accepted) in self.guesses.items():
             drafts[kind] = {"drafted": drafted, "accepted": accepted}
         return {

@@ -91,7 +91,10 @@ def test_counts_of_drafts_add_up() -> None:
         usage = completion.usage
         stood = sum(count.accepted for count in usage.drafts.values())
         assert all(count.accepted <= count.drafted for count in usage.drafts.values())
-        assert usage.drafts["certain"].accepted == usage.drafts["certain"].drafted
+        assert usage.drafts["certain"].accepted == usage.certain
+        guesses = [count for kind, count in usage.drafts.items() if kind != "certain"]
+        assert usage.guessed == sum(count.drafted for count in guesses)
+        assert usage.accepted == sum(count.accepted for count in guesses)
         assert usage.accepted <= usage.guessed
         # what stands was drafted, or drawn where nothing that was drafted was right
         assert usage.tokens - stood == usage.chosen - usage.accepted

@@ -49,6 +49,7 @@ def test_the_answer_echoes_the_spec_and_reports(client: openai.OpenAI) -> None:
     assert list(drafts) == ["certain", "branch", "text", "earlier"]
     stood = sum(count["accepted"] for count in drafts.values())
     assert stood + report["choice_points"] - report["accepted"] == report["tokens"]
+    assert drafts["certain"]["accepted"] == report["certain"]
     assert [(one["name"], one["outcome"], one["enforced"]) for one in report["relations"]] == [
         ("two cities", "holds", True)
     ]

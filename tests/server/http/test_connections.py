@@ -176,11 +176,13 @@ def test_metrics_count_what_happened(own_server: Server) -> None:
     assert 'factorspec_tokens_total{origin="certain"}' in text
     assert "factorspec_cached_specs 1.0" in text
     report = answer["factorspec"]["report"]
+    rejected = {kind: count["drafted"] - count["accepted"] for kind, count in report["drafts"].items()}
     counted = {
         'model_steps_total{kind="decision"}': report["model_steps"],
         'model_steps_total{kind="fill"}': 0,
         'draft_tokens_total{fate="accepted",kind="certain"}': report["drafts"]["certain"]["accepted"],
-        'draft_tokens_total{fate="rejected",kind="certain"}': 0,
+        'draft_tokens_total{fate="rejected",kind="certain"}': rejected["certain"],
+        'draft_tokens_total{fate="rejected",kind="branch"}': rejected["branch"],
         'run_tokens_total{use="prompt"}': report["prompt_tokens"],
         'run_tokens_total{use="kept"}': report["tokens_run"] - report["in_vain"],
         'run_tokens_total{use="in_vain"}': report["in_vain"],

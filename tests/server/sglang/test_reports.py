@@ -79,6 +79,7 @@ def test_a_report_says_what_the_session_counted(
         counted.free,
     )
     assert (report["model_steps"], report["tokens_run"], report["widest"]) == (1, 3, 3)
+    assert report["drafts"] == {"certain": {"drafted": counted.certain, "accepted": counted.certain}}
     assert report["error"] is None
     assert report["digest"] == digest_of(grammar.session.text)
     assert report["decode_s"] == round(grammar.decode_s, 6)
@@ -160,7 +161,7 @@ def test_records_are_counted_for_prometheus(board: ReportBoard, opener: SessionO
     assert read("factorspec_records_total", {"outcome": "complete"}) == 2
     assert read("factorspec_record_tokens_total", {"origin": "certain"}) == 2 * counted.certain
     drafted = {"kind": "certain", "outcome": "drafted"}
-    assert read("factorspec_draft_tokens_total", drafted) == 2 * grammar.steps.certain > 0
+    assert read("factorspec_draft_tokens_total", drafted) == 2 * counted.certain > 0
     assert read("factorspec_model_steps_total") == 2
     assert not board._kept  # the first has no name
 
