@@ -5,7 +5,8 @@
 
 Records of loose trips are written along their gold records, all at once, a step after the other, as an engine
 does: ask as soon as tokens stand, read plans, run the model (a pause, in which workers write rows and look
-ahead), copy the rows of the decisions. Gold tokens stand in for what a model draws.
+ahead), copy the rows of the decisions. Gold tokens stand in for what a model draws. ``guessed`` is the share
+of plans that had guesses.
 
 With --wave the second half of the records is written while so many threads of this process open one spec
 after the other that no worker has seen: the same documents under new titles. ``wait_growth`` is how many
@@ -65,6 +66,7 @@ class Times:
     rows: list[float] = field(default_factory=list)
     commit: list[float] = field(default_factory=list)
     records: int = 0
+    guessed: int = 0
 
     def shown(self) -> Percentiles:
         """In microseconds."""
@@ -84,7 +86,13 @@ class Flight:
 
 
 def run(
-    service: ConstraintService, opened: Sequence[Flight], in_flight: int, *, pause_s: float, host_s: float
+    service: ConstraintService,
+    opened: Sequence[Flight],
+    in_flight: int,
+    *,
+    pause_s: float,
+    host_s: float,
+    guess_s: float | None,
 ) -> Times:
     """Write the records, ``in_flight`` at a time; a finished one makes room for the next."""
     times, words = Times(), service.row_words
@@ -94,7 +102,7 @@ def run(
     while waiting or running:
         while waiting and len(running) < in_flight:
             running.append(waiting.pop())
-        plans = _plans(service, running, times)
+        plans = _plans(service, running, times, guess_s)
         sleep(pause_s)
         _copy_rows(plans, rows, times)
         _commit(service, running, plans, times)
@@ -116,17 +124,21 @@ def _open(service: ConstraintService, gold: Gold) -> Flight:
     return Flight(gold, record)
 
 
-def _plans(service: ConstraintService, running: Sequence[Flight], times: Times) -> list[Plan]:
+def _plans(
+    service: ConstraintService, running: Sequence[Flight], times: Times, guess_s: float | None
+) -> list[Plan]:
     wanted = [Wanted(each.record, 64) for each in running]
     waited, began = service.waited_s, thread_time()
-    plans = service.plans(wanted)
+    plans = service.plans(wanted, guess_s=guess_s)
     times.wait.append(service.waited_s - waited)
     times.read.append((thread_time() - began) / len(running))
     times.records += len(running)
     failed = [plan for plan in plans if isinstance(plan, Exception)]
     if failed:
         raise failed[0]
-    return [plan for plan in plans if isinstance(plan, Plan)]
+    found = [plan for plan in plans if isinstance(plan, Plan)]
+    times.guessed += sum(False in plan.certain for plan in found)
+    return found
 
 
 def _copy_rows(
@@ -163,6 +175,7 @@ class Figures(TypedDict):
 
     steps: int
     record_steps: int
+    guessed: float
     us: Percentiles
     worker_cpu_us_a_record_and_step: float
     new_specs_s: float
@@ -221,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--policy", default="certain")
     parser.add_argument("--pause-ms", type=float, default=6.0, help="the model's time in a step")
     parser.add_argument("--host-ms", type=float, default=2.0, help="the engine's, from ask to plans")
+    parser.add_argument("--guess-ms", type=float, help="guesses are waited for so long (default: all are)")
     parser.add_argument("--kind", default="trips_loose")
     parser.add_argument("--wave", type=int, default=0, metavar="THREADS")
     return parser
@@ -236,7 +250,12 @@ def measured(
     before, began = _cpu_s(pids), perf_counter()
     with wave.rolling():
         times = run(
-            service, opened, asked.in_flight, pause_s=asked.pause_ms / 1e3, host_s=asked.host_ms / 1e3
+            service,
+            opened,
+            asked.in_flight,
+            pause_s=asked.pause_ms / 1e3,
+            host_s=asked.host_ms / 1e3,
+            guess_s=None if asked.guess_ms is None else asked.guess_ms / 1e3,
         )
         seconds, cpu_s = perf_counter() - began, _cpu_s(pids) - before
     for each in opened:
@@ -244,6 +263,7 @@ def measured(
     return {
         "steps": len(times.wait),
         "record_steps": times.records,
+        "guessed": round(times.guessed / times.records, 3),
         "us": times.shown(),
         "worker_cpu_us_a_record_and_step": round(1e6 * cpu_s / times.records, 1),
         "new_specs_s": round(wave.opened / seconds, 1),

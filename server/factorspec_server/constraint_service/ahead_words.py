@@ -56,16 +56,14 @@ def write_ahead(memory: Memory, slot: int, serial: int, question: int, branches:
         if all(choice.allowed.count <= MOST_LISTED for choice in plan.choices) and len(words) <= room:
             entries.append((token, words))
             room -= len(words)
-    at, start = memory.ahead_at(slot), _HEAD + 3 * len(entries)
-    out = array("i", (0, serial, len(entries)))
+    start = _HEAD + 3 * len(entries)
+    out = array("i", (len(entries),))
     for token, words in entries:
         out.extend((token, start, len(words)))
         start += len(words)
     for _, words in entries:
         out.extend(words)
-    memory.words[at] = 0
-    memory.words[at : at + len(out)] = out
-    memory.words[at] = question
+    memory.publish(memory.ahead_at(slot), question, serial, out)
 
 
 def words_ahead(memory: Memory, slot: int, serial: int, question: int, token: int) -> memoryview | None:

@@ -93,6 +93,11 @@ class KeptRecord:
             self.choosing = plan.choices[0].allowed.count
         return cut_plan(plan, most)
 
+    def guessed(self, drafting: DraftingSpec, most: int) -> Plan | None:
+        """What to run next, with guesses; None: nothing is guessed. Raises as sessions do."""
+        plan = cut_plan(self._policy_for(drafting).plan(self.session), most)
+        return plan if False in plan.certain else None
+
     def row_behind(self, tokens: Sequence[int]) -> Allowed:
         """What is allowed behind these tokens of the record. Raises as sessions do."""
         twin = self.session.copy()

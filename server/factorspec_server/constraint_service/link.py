@@ -12,7 +12,7 @@ from array import array
 from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import suppress
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from factorspec_server.constraint_service.failures import WorkerLost, failure_from
@@ -20,7 +20,7 @@ from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 
 #: bells
-PLANS, ROWS = 0, 1
+PLANS, ROWS, GUESSES = range(3)
 _SEND_BYTES = 1 << 20
 #: longest wait for room in the socket of messages, in seconds
 _SEND_S = 10
@@ -32,6 +32,8 @@ _GONE_S = 2.0
 _LOOKING_S = 0.00005
 #: longest sleep between two looks, in seconds
 _ASLEEP_S = 0.005
+#: ``poll`` counts in milliseconds: what is left below this is slept through in naps of so many seconds
+_POLLED_S, _NAP_S = 0.001, 0.00005
 
 Answer = tuple[Any, bytes]
 
@@ -67,14 +69,14 @@ class Link:
         self.began = monotonic()
         self._memory = memory
         #: the last step of each bell that was seen to have rung
-        self._seen = [0, 0]
+        self._seen = [0, 0, 0]
         self.step_socket, step = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control_socket, control = socket.socketpair()
         self.ends = (step, control)
         self.step_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         self.control_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_S, 0))
-        memory.ring(number, PLANS, 0)
-        memory.ring(number, ROWS, 0)
+        for which in (PLANS, ROWS, GUESSES):
+            memory.ring(number, which, 0)
         memory.sleep(number, sleeps=False)
         self._unpacker = Unpacker()
         self._lock = threading.Lock()
@@ -188,7 +190,7 @@ class Link:
             self.kill()
 
     def has(self, which: int, step: int) -> bool:
-        """True if the plans or rows of a step are out. If not, it is seen whether the worker is dead."""
+        """True if a step's bell has rung. If not, it is seen whether the worker is dead."""
         if self._seen[which] >= step or self.shows(which, step):
             return True
         self._hear()
@@ -220,13 +222,12 @@ class Link:
 
 
 def wait_for(links: dict[Link, int], which: int, until: float) -> list[Link]:
-    """Wait until the plans or rows of some worker's step are out, or it is dead, or until a moment of
-    ``monotonic``.
+    """Wait until a bell of some worker's step has rung, or it is dead, or until a moment of ``monotonic``.
 
     Returns:
         These workers; none: the time is over.
     """
-    looked = perf_counter() + _LOOKING_S
+    looked = perf_counter() + min(_LOOKING_S, until - monotonic())
     while True:
         done = [link for link, step in links.items() if link.shows(which, step) or not link.alive]
         if done or not IS_IN_ORDER or perf_counter() >= looked:
@@ -244,7 +245,10 @@ def _sleep(links: dict[Link, int], which: int, until: float) -> list[Link]:
             left = until - monotonic()
             if done or left <= 0:
                 return done
-            waiting.poll(1000 * min(left, _ASLEEP_S))
+            if left < _POLLED_S:
+                sleep(min(left, _NAP_S))
+            else:
+                waiting.poll(int(1000 * min(left, _ASLEEP_S)))
     finally:
         for link in links:
             link.sleep(sleeps=False)

@@ -3,16 +3,18 @@
 ::
 
     bells   one line of 64 bytes for each worker: [step whose plans are out, step whose rows are out,
-            1 while the engine sleeps until one of them rings, …]
+            step whose guesses are out, 1 while the engine sleeps until one of them rings, …]
     plans   one block for each record (``plan_words.py``), its first word the question that it answers
     ahead   another one for each (``ahead_words.py``): the plans behind each value of the last choice
+    again   another one for each (``guess_words.py``): the same answer with guesses
     rows    for each record ``rows`` mask rows of ``row_words`` words (``tokens/masks.py``)
 
 All words are int32 in the machine's order. Each has one writer: the worker that serves the record, or whose
 bells they are; the engine writes whether it sleeps. A block is read only once the bell of its step has rung.
 Processors that let words be seen in the order in which they were written (``IS_IN_ORDER``) find that in the
-bells' line; the others hear it through a socket. A record's block goes to another worker only when the first
-one is dead or has said that it is done with it.
+bells' line, and what is ahead or answered again as soon as its question stands there; the others hear bells
+through a socket, and wait for them. A record's block goes to another worker only when the first one is dead
+or has said that it is done with it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import os
 import platform
 import sys
 import threading
+from array import array
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,7 +36,7 @@ from factorspec_sdk.errors import EngineError, Problem
 #: what one process writes others see in that order
 IS_IN_ORDER = platform.machine() in ("x86_64", "AMD64")
 _LINE_WORDS = 16
-_SLEEPS = 2
+_SLEEPS = 3
 _WORD_BYTES = 4
 #: words of a plan block beside those that grow with the plan's tokens
 _PLAN_WORDS = 2048
@@ -58,7 +61,7 @@ class Layout:
     @property
     def num_bytes(self) -> int:
         """Of the whole; the system gives room only to what is written."""
-        per_record = 2 * self.plan_words + self.rows * self.row_words
+        per_record = 3 * self.plan_words + self.rows * self.row_words
         return _WORD_BYTES * (self.workers * _LINE_WORDS + self.records * per_record)
 
 
@@ -78,7 +81,8 @@ class Memory:
         self._plans_at = layout.workers * _LINE_WORDS
         self._plan_words = layout.plan_words
         self._ahead_at = self._plans_at + layout.records * self._plan_words
-        rows_at = self._ahead_at + layout.records * self._plan_words
+        self._again_at = self._ahead_at + layout.records * self._plan_words
+        rows_at = self._again_at + layout.records * self._plan_words
         self._view = memoryview(self._map)
         self.words = self._view[: rows_at * _WORD_BYTES].cast("i")
         shape = (layout.records, layout.rows, layout.row_words)
@@ -105,12 +109,24 @@ class Memory:
         """The first word of what is known ahead of a record."""
         return self._ahead_at + slot * self._plan_words
 
+    def again_at(self, slot: int) -> int:
+        """The first word of a record's answer with guesses."""
+        return self._again_at + slot * self._plan_words
+
+    def publish(self, at: int, question: int, serial: int, rest: array[int]) -> None:
+        """Fill a block that needs no bell: whoever sees question and serial sees what is behind them."""
+        words = self.words
+        words[at] = 0
+        words[at + 2 : at + 2 + len(rest)] = rest
+        words[at + 1] = serial
+        words[at] = question
+
     def ring(self, worker: int, which: int, step: int) -> None:
-        """Note that the plans (0) or rows (1) of a step are out."""
+        """Note that the plans (0), rows (1) or guesses (2) of a step are out."""
         self.words[worker * _LINE_WORDS + which] = step
 
     def rung(self, worker: int, which: int) -> int:
-        """The last step whose plans (0) or rows (1) are out."""
+        """The last step whose plans (0), rows (1) or guesses (2) are out."""
         return self.words[worker * _LINE_WORDS + which]
 
     def sleep(self, worker: int, *, sleeps: bool) -> None:

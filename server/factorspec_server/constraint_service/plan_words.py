@@ -59,10 +59,17 @@ def cut_plan(plan: Plan, most: int) -> Plan:
     )
 
 
-def encode(plan: Plan, *, rows: int, room: int) -> Encoded:
-    """The words of a plan, at most ``room`` of them: a larger one is cut. ``rows``: that there are."""
-    rows_of: dict[int, int] = {}
-    held: list[Allowed] = []
+def encode(plan: Plan, *, rows: int, room: int, held: Sequence[Allowed] = ()) -> Encoded:
+    """The words of a plan, at most ``room`` of them: a larger one is cut.
+
+    Args:
+        plan: encoded.
+        rows: that there are.
+        room: for words.
+        held: what the first rows must hold in any case.
+    """
+    rows_of = {id(allowed): row for row, allowed in enumerate(held)}
+    all_held = [*held]
     is_certain = False not in plan.certain and not plan.chances
     words = array(
         "i", (CERTAIN if is_certain else TREE, len(plan.tokens), plan.complete, len(plan.choices), 0)
@@ -82,14 +89,14 @@ def encode(plan: Plan, *, rows: int, room: int) -> Encoded:
             words.extend((*head, count, *choice.children, *allowed.ids().tolist()))
             continue
         row = rows_of.get(id(allowed))
-        if row is None and len(held) < rows:
-            row = rows_of[id(allowed)] = len(held)
-            held.append(allowed)
+        if row is None and len(all_held) < rows:
+            row = rows_of[id(allowed)] = len(all_held)
+            all_held.append(allowed)
         words.extend((*head, ASK if row is None else HAS_ROW, *choice.children, row or 0))
     if len(words) > room:
-        return encode(cut_plan(plan, len(plan.tokens) // 2), rows=rows, room=room)
+        return encode(cut_plan(plan, len(plan.tokens) // 2), rows=rows, room=room, held=held)
     words[4] = len(words) - 5
-    return words, held
+    return words, all_held
 
 
 def encode_error(data: bytes, room: int) -> Encoded:

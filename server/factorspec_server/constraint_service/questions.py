@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Protocol
@@ -16,7 +16,8 @@ from factorspec_sdk.tokens import Allowed
 from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service.ahead_words import plan_ahead, words_ahead
 from factorspec_server.constraint_service.failures import failure_from
-from factorspec_server.constraint_service.link import PLANS, ROWS, Link, wait_for
+from factorspec_server.constraint_service.guess_words import guessed_words
+from factorspec_server.constraint_service.link import GUESSES, PLANS, ROWS, Link, wait_for
 from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
 from factorspec_server.constraint_service.options import ServiceOptions
 from factorspec_server.constraint_service.plan_words import ASK, CERTAIN, HEAD, decode
@@ -41,7 +42,8 @@ class Questions:
 
     Attributes:
         reads_prompts: workers need the records' prompts.
-        looks_ahead: what workers work out ahead is what would be planned.
+        guesses: workers answer again, with guesses, once all have their certain plans.
+        looks_ahead: what workers work out ahead are the certain plans that they would answer with.
     """
 
     def __init__(self, memory: Memory, options: ServiceOptions, teller: Teller, waits: Waits) -> None:
@@ -55,7 +57,7 @@ class Questions:
         #: certain plans whose one choice has the first row, by their words
         self._alike: dict[bytes, Plan] = {}
         self._waiting: set[RemoteRecord] = set()
-        self.reads_prompts = False
+        self.reads_prompts = self.guesses = False
         self.looks_ahead = IS_IN_ORDER
 
     @property
@@ -78,7 +80,7 @@ class Questions:
     def _asking(self, step: int, records: Sequence[RemoteRecord]) -> Asking:
         """What a worker is asked about its records."""
         asking = Asking(step)
-        looks_ahead, reads_prompts = self.looks_ahead, self.reads_prompts
+        looks_ahead, reads_prompts, guesses = self.looks_ahead, self.reads_prompts, self.guesses
         most, waiting = self._options.most_tokens, self._waiting
         for record in records:
             place = record.place
@@ -91,6 +93,7 @@ class Questions:
             place.question = question = place.question % _MOST_NUMBER + 1
             asking.add(place.slot, place.serial, question, most, sent, tokens)
             place.sent, place.asked, place.step = sent + len(tokens), version, step
+            place.is_guessed = guesses
             if place.answered != version:
                 waiting.add(record)
         return asking
@@ -112,9 +115,10 @@ class Questions:
         place, plan = record.place, record.place.answer
         if place.answered != place.asked or not isinstance(plan, Plan):
             return
-        if not plan.choices or plan.choices[0].free or len(tokens) != len(plan.tokens) + 1:
+        if not plan.choices or plan.choices[0].free:
             return  # behind text nobody looks
-        if tuple(tokens[:-1]) != plan.tokens:
+        size = plan.choices[0].node + 1
+        if len(tokens) != size + 1 or tuple(tokens[:-1]) != plan.tokens[:size]:
             return
         words = words_ahead(self._memory, place.slot, place.serial, place.question, tokens[-1])
         if words is None:
@@ -129,13 +133,20 @@ class Questions:
         place.answer, place.answered = found, record.version
         record.follow(found)
 
-    def collect(self, records: Sequence[RemoteRecord], until: float) -> list[RemoteRecord]:
+    def collect(
+        self, records: Sequence[RemoteRecord], until: float, guesses_until: float
+    ) -> list[RemoteRecord]:
         """Wait for the answers of records, and read them: those of each worker as soon as they are out.
 
+        Args:
+            records: were asked about.
+            until: moment of ``monotonic`` until which plans are waited for.
+            guesses_until: the same of guesses; a record without has its certain plan.
+
         Returns:
-            Those without: their worker is dead, or silent at ``until``.
+            Those without an answer: their worker is dead, or silent at ``until``.
         """
-        missing = []
+        missing: list[RemoteRecord] = []
         open_ones = []
         for record in records:
             place, version = record.place, record.version
@@ -145,18 +156,49 @@ class Questions:
                 open_ones.append(record)
             else:
                 missing.append(record)
-        by_link = _by_link(open_ones)
-        steps = {link: max(record.place.step for record in some) for link, some in by_link.items()}
-        waited_s = 0.0
-        while steps:
-            began = monotonic()
-            done = wait_for(steps, PLANS, until) or [*steps]
-            waited_s += monotonic() - began
-            for link in done:  # while the others plan
-                del steps[link]
-                missing += [record for record in by_link[link] if not self._read(record)]
+
+        def read(some: Sequence[RemoteRecord]) -> None:
+            missing.extend([record for record in some if not self._read(record)])
+
+        waited_s = _each_in_time(open_ones, PLANS, until, read)
+        guessed = self.guessed_later(records)
+        if guessed:
+            guesses_s = _each_in_time(guessed, GUESSES, guesses_until, self._read_all_guesses)
+            self._waits.guesses_s += guesses_s
+            waited_s += guesses_s
         self._waits.add(waited_s)
         return missing
+
+    def guessed_later(self, records: Sequence[RemoteRecord]) -> list[RemoteRecord]:
+        """Those with a certain plan whose guesses may still come."""
+        later = []
+        for record in records:
+            place, version = record.place, record.version
+            is_waited_for = place.is_guessed and not place.is_closed
+            if is_waited_for and place.asked == place.answered == version and isinstance(place.answer, Plan):
+                later.append(record)
+        return later
+
+    def _read_all_guesses(self, records: Sequence[RemoteRecord]) -> None:
+        for record in records:
+            self._read_guesses(record)
+
+    def _read_guesses(self, record: RemoteRecord) -> bool:
+        """Take the answer with guesses, if it is there. The bell, looked at first, tells of the block."""
+        place = record.place
+        link, step = place.link, place.step
+        are_all_out = link.shows(GUESSES, step) if IS_IN_ORDER else link.has(GUESSES, step)
+        if not are_all_out and not IS_IN_ORDER:
+            place.is_guessed = link.alive
+            return False
+        block = guessed_words(self._memory, place.slot, place.serial, place.question)
+        place.is_guessed = block is None and not are_all_out and link.alive
+        if block is None:
+            return False
+        found = self._decoded(record, block, b"")
+        assert isinstance(found, Plan)
+        self._take(record, found)
+        return True
 
     def fail(self, record: RemoteRecord, error: FactorspecError) -> None:
         """The answer of a record in this state is an error."""
@@ -173,17 +215,21 @@ class Questions:
         words, at = memory.words, memory.plan_at(place.slot)
         if words[at] != place.question or words[at + 1] != place.serial:
             return False
+        if place.is_guessed and self._read_guesses(record):
+            return True
         block = words[at + 2 : at + HEAD + words[at + HEAD - 1]]
         key = block.tobytes() if block[0] == CERTAIN else b""
         found = self._known.get(key) or self._decoded(record, block, key)
-        self._waiting.discard(record)
-        place.answered = record.version
         if isinstance(found, bytes):
-            place.answer = failure_from(json.loads(found))
-            return True
-        place.answer = found
-        record.follow(found)
+            self.fail(record, failure_from(json.loads(found)))
+        else:
+            self._take(record, found)
         return True
+
+    def _take(self, record: RemoteRecord, plan: Plan) -> None:
+        self._waiting.discard(record)
+        record.place.answer, record.place.answered = plan, record.version
+        record.follow(plan)
 
     def _decoded(self, record: RemoteRecord, block: memoryview, key: bytes) -> Plan | bytes:
         """What the words of an answer say. Text goes on for long under plans with the same words, each of
@@ -248,6 +294,27 @@ def _by_link(records: Sequence[RemoteRecord]) -> dict[Link, list[RemoteRecord]]:
         else:
             some.append(record)
     return found
+
+
+def _each_in_time(
+    records: Sequence[RemoteRecord], which: int, until: float, read: Callable[[Sequence[RemoteRecord]], None]
+) -> float:
+    """Read the records of each worker when its bell rings, all by a moment of ``monotonic``.
+
+    Returns:
+        Seconds that it stood waiting.
+    """
+    by_link = _by_link(records)
+    steps = {link: max(record.place.step for record in some) for link, some in by_link.items()}
+    waited_s = 0.0
+    while steps:
+        began = monotonic()
+        done = wait_for(steps, which, until) or [*steps]
+        waited_s += monotonic() - began
+        for link in done:  # while the others work
+            del steps[link]
+            read(by_link[link])
+    return waited_s
 
 
 def _send_prompt(record: RemoteRecord) -> None:

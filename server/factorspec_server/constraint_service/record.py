@@ -64,6 +64,7 @@ class Place:
         answered: version of the record that ``answer`` is about; -1: none.
         answer: the last plan, or why there is none.
         has_prompt: the worker has the prompt.
+        is_guessed: the question is answered again with guesses, and it is not known that there are none.
     """
 
     slot: int
@@ -77,6 +78,7 @@ class Place:
     answered: int = -1
     answer: Plan | FactorspecError | None = None
     has_prompt: bool = False
+    is_guessed: bool = False
     is_closed: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 

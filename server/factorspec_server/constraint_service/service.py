@@ -5,7 +5,8 @@
     any thread    open ── document ──► worker (compiles) ──► RemoteRecord
     step thread   ask ── tokens, questions ──► workers       one packet for each worker
                   …
-                  plans ◄── shared memory ──┘                one wait for all workers
+                  plans ◄── shared memory ──┘                one wait for all workers, and a short one for
+                                                             the same plans with guesses
                   fill_row, Choice.allowed.write_row ◄── shared memory, written while the step runs
     any thread    record.finish, record.close
 
@@ -90,7 +91,8 @@ class ConstraintService:
         with self._lock:
             self._drafting = drafting
             self._questions.reads_prompts = drafting.is_of_prompt
-            self._questions.looks_ahead = IS_IN_ORDER and drafting.name == "certain"
+            self._questions.looks_ahead = IS_IN_ORDER and drafting.name != "off"
+            self._questions.guesses = drafting.guesses and not drafting.is_certain
             for link in self._keeper.links:
                 link.send_packet(drafting_packet(drafting))
 
@@ -150,22 +152,30 @@ class ConstraintService:
         self._clear_graves()
         self._questions.ask([record for record, _ in wanted])
 
-    def plans(self, wanted: Sequence[Wanted]) -> list[Plan | FactorspecError]:
+    def plans(
+        self, wanted: Sequence[Wanted], *, guess_s: float | None = None
+    ) -> list[Plan | FactorspecError]:
         """The plans, in order; asks what was not asked, and waits, at most ``deadline_s``.
 
         A record that cannot go on, or cannot be opened again after its worker died, has its error in its
         place; the others have their plans.
+
+        Args:
+            wanted: records.
+            guess_s: seconds from now until which guesses are waited for, where any are drafted: a plan that
+                has them later is taken without. None: until all are there, at most half of ``deadline_s``.
         """
-        began = monotonic()
-        until = began + self.options.deadline_s
+        began, deadline_s = monotonic(), self.options.deadline_s
+        until = began + deadline_s
+        guesses_until = began + (deadline_s / 2 if guess_s is None else guess_s)
         records = [record for record, _ in wanted]
         self.ask(wanted)
-        missing = self._questions.collect(records, began + self.options.deadline_s / 2)
+        missing = self._questions.collect(records, began + deadline_s / 2, guesses_until)
         for _ in range(_MOST_REBUILDS):
             missing = [record for record in missing if not record.place.is_closed]
             if not missing:
                 break
-            missing = self._rebuild(missing, until)
+            missing = self._rebuild(missing, until, guesses_until)
         for record in missing:
             self._questions.fail(record, _lost(record))
         return [_cut(record, most) for record, most in wanted]
@@ -176,17 +186,25 @@ class ConstraintService:
         return self._waits.total_s
 
     @property
+    def waited_for_guesses_s(self) -> float:
+        """Seconds of ``waited_s`` in which certain plans were there already."""
+        return self._waits.guesses_s
+
+    @property
     def worker_pids(self) -> list[int]:
         """Processes of the workers that serve now."""
         return [link.pid for link in self._keeper.links if link.pid is not None]
 
     def late(self, wanted: Sequence[Wanted], until: float) -> list[RemoteRecord]:
-        """Those whose plan is not there by ``until`` (of ``monotonic``); asks what was not asked.
+        """Those whose plan, with its guesses, is not there by ``until`` (of ``monotonic``); asks what was not
+        asked.
 
         Unlike ``plans`` nothing is done about workers that are dead or silent.
         """
         self.ask(wanted)
-        return self._questions.collect([record for record, _ in wanted], until)
+        records = [record for record, _ in wanted]
+        missing = self._questions.collect(records, until, until)
+        return missing + self._questions.guessed_later(records)
 
     def await_workers(self, timeout_s: float) -> None:
         """Wait until one serves.
@@ -323,7 +341,7 @@ class ConstraintService:
         with self._lock:
             link.send_packet(drafting_packet(self._drafting))
 
-    def _rebuild(self, missing: list[RemoteRecord], until: float) -> list[RemoteRecord]:
+    def _rebuild(self, missing: list[RemoteRecord], until: float, guesses_until: float) -> list[RemoteRecord]:
         """Open records anew whose worker is dead, or must be killed since it does not answer."""
         for link in {record.place.link for record in missing}:
             link.kill()
@@ -334,7 +352,7 @@ class ConstraintService:
                 self._questions.fail(record, _reason(error))
         again = [record for record in missing if record not in failed]
         self._questions.ask(again)
-        still = self._questions.collect(again, until)
+        still = self._questions.collect(again, until, guesses_until)
         return still + [record for record, error in failed.items() if isinstance(error, WorkerLost)]
 
     def _clear_graves(self) -> None:

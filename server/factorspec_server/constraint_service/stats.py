@@ -38,11 +38,16 @@ class ServiceStats:
 
 
 class Waits:
-    """Counts of waits by length; one thread writes."""
+    """Counts of waits by length; one thread writes.
+
+    Attributes:
+        total_s: seconds of all of them together.
+        guesses_s: seconds of them in which certain plans were there, and guesses were waited for.
+    """
 
     def __init__(self) -> None:
         self._counts = [0] * (len(WAIT_BOUNDS_S) + 1)
-        self.total_s = 0.0
+        self.total_s = self.guesses_s = 0.0
 
     def add(self, seconds: float) -> None:
         """Count a wait."""

@@ -2,8 +2,9 @@
 
 Three threads share it::
 
-    main      questions of a step: tokens in, plans out, the bell, mask rows, the bell; then what was asked
-              through messages; then it looks behind choices, until the next question
+    main      questions of a step: tokens in, certain plans out, the bell, mask rows, the bell; then the same
+              plans with guesses, where these are drafted, until the next question or for a while, the bell;
+              then it looks behind choices, until the next question; then what was asked through messages
     reader    messages of the engine, in their order
     compiler  documents, one after the other; gives way to the main thread often
 
@@ -24,7 +25,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -34,6 +34,7 @@ from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
 from factorspec_server.constraint_service.ahead_words import branches_of, write_ahead
 from factorspec_server.constraint_service.failures import failure_bytes, failure_json
+from factorspec_server.constraint_service.guess_words import Answered, guess_all, write_rows
 from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
@@ -62,8 +63,9 @@ _logger = logging.getLogger(__name__)
 _GIVE_WAY_S = 0.00002
 _RECEIVED_BYTES = 1 << 16
 _MOST_KEPT_PLANS = 2048
-#: guesses of a step may take so many seconds together; the other records are planned without
-_GUESS_S = 0.0015
+_CERTAIN = DraftingSpec(name="certain")
+#: bells
+_PLANS, _ROWS, _GUESSES = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,9 @@ class Worker:
             housekeeping=self._housekeeping,
         )
         self._records: dict[int, KeptRecord] = {}
-        self._drafting = DraftingSpec(name="certain")
+        self._drafting = _CERTAIN
+        #: of the step whose packets come now
+        self._answered: list[Answered] = []
         self._sending = threading.Lock()
         self._placing = threading.Lock()
         self._remembering = threading.Lock()
@@ -178,32 +182,42 @@ class Worker:
             self._step_over(words)
 
     def _step_over(self, words: array[int]) -> None:
-        """Answer a step: all plans, the bell, all rows, the bell; then look behind choices."""
-        step, drafting = words[1], self._drafting
-        until_s = inf if drafting.patience_s is None else perf_counter() + _GUESS_S
-        answered: list[tuple[KeptRecord, Encoded]] = []
+        """Answer a step, as the bells say: plans, rows, guesses; then look behind choices."""
+        step = words[1]
+        drafting = _CERTAIN if self._drafting.guesses else self._drafting
+        answered: list[Answered] = []
         for slot, serial, number, most, kept, tokens in _in_turn([*questions(words)], step):
             record = self._record(slot, serial)
             if record is None:
                 continue
             try:
                 record.write(kept, tokens)
-                is_late = drafting.guesses and bool(answered) and perf_counter() > until_s
-                plan = record.plan(drafting.resting if is_late else drafting, most)
+                plan = record.plan(drafting, most)
             except Exception as error:  # noqa: BLE001 - one record must not end the others
                 plan = failure_of(error)
             record.question = number
-            encoded = self._encode(plan)
-            self._publish(slot, serial, number, encoded[0])
-            answered.append((record, encoded))
+            encoded, held = self._encode(plan)
+            self._publish(slot, serial, number, encoded)
+            if not isinstance(plan, FactorspecError):
+                answered.append(Answered(record, number, most, held))
         if is_last(words):
-            self._ring(0, step)
-        for record, (_, held) in answered:
-            self._write_rows(record, held)
+            self._ring(_PLANS, step)
+        for each in answered:
+            write_rows(self._memory, each.record, each.held)
+        self._answered += answered
         if not is_last(words):
             return
-        self._ring(1, step)
-        self._look_ahead([record for record, _ in answered])
+        all_answered, self._answered = self._answered, []
+        if self._drafting.guesses and not self._drafting.is_certain:
+            self._ring(_ROWS, step)
+            records = self._records
+            here = [each for each in all_answered if records.get(each.record.slot) is each.record]
+            guess_all(self._memory, here, self._drafting, self._step_thread_waits)
+            self._ring(_GUESSES, step)
+        else:
+            self._memory.ring(self._number, _GUESSES, step)
+            self._ring(_ROWS, step)
+        self._look_ahead([each.record for each in answered])
 
     def _record(self, slot: int, serial: int) -> KeptRecord | None:
         record = self._records.get(slot)
@@ -235,12 +249,6 @@ class Worker:
         with suppress(BlockingIOError):  # bells enough lie there to wake whoever waits
             self._step.send(b"b", socket.MSG_DONTWAIT)
 
-    def _write_rows(self, record: KeptRecord, held: Any) -> None:
-        for place, allowed in enumerate(held):
-            if record.rows[place] is not allowed:
-                allowed.write_row(self._memory.rows[record.slot, place])
-                record.rows[place] = allowed
-
     def _look_ahead(self, records: list[KeptRecord]) -> None:
         choosing = [(record.choosing, at) for at, record in enumerate(records) if record.choosing is not None]
         for count, at in sorted(choosing):
@@ -254,11 +262,17 @@ class Worker:
     def _look_behind(self, record: KeptRecord) -> None:
         until_s = perf_counter() + AT_ONCE_S
         plan = record.look_behind(lambda: self._is_wanted() or perf_counter() > until_s)
-        if plan is not None and plan.choices and self._drafting.name == "certain":
+        if plan is not None and plan.choices and self._drafting.name != "off":
             write_ahead(self._memory, record.slot, record.serial, record.question, branches_of(plan))
 
     def _is_wanted(self) -> bool:
         return bool(self._told) or bool(select.select((self._step,), (), (), 0)[0])
+
+    def _step_thread_waits(self) -> bool:
+        """True if there is another step, or a row is wanted now; what else was asked has time."""
+        if any(header["kind"] == "row" for header in [*self._told]):
+            return True
+        return bool(select.select((self._step,), (), (), 0)[0])
 
     def _answer(self, header: dict[str, Any]) -> None:
         record = self._record(header["slot"], header["serial"])

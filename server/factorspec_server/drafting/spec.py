@@ -66,6 +66,11 @@ class DraftingSpec:
         return self.name not in ("off", "certain")
 
     @property
+    def is_certain(self) -> bool:
+        """True if plans hold what is certain and no more: by name, or since there is no time for guesses."""
+        return self.name == "certain" or (self.is_of_prompt and self.patience_s == 0.0)
+
+    @property
     def is_of_prompt(self) -> bool:
         """True if what is drafted depends on the request's prompt."""
         return self.name in ("branches", "text", "tree")

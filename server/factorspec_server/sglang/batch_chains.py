@@ -107,6 +107,11 @@ class BatchChains:
             chains[place] = chain
         return chains
 
+    @property
+    def waited_for_certain_s(self) -> float:
+        """As ``PlanSource`` says."""
+        return self._plans.waited_for_certain_s
+
     def tokens_stand(self, requests: Sequence[Any]) -> None:
         """Tokens were written to the records of these requests: what comes next may be worked out now.
 

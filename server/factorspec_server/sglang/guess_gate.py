@@ -1,7 +1,9 @@
 """Whether the plans of a step guess: where that takes longer than it saves, they rest for a while.
 
-Guesses are worked out before the device can go on, so their time belongs to the step. With as many requests
-as there are now (to a power of two), over the steps of late::
+Guesses are worked out before the device can go on, so their time belongs to the step: where this process
+guesses that of its plans, where workers do the wait for what comes behind certain plans, which is bounded
+(``service_plans.py``), and the reading of it. What certain plans are waited for is paid either way. With as
+many requests as there are now (to a power of two), over the steps of late::
 
     with guesses      tokens / (seconds of the step + planning)
     without           tokens / (seconds of the step)
@@ -92,7 +94,7 @@ class GuessGate:
             num_requests: of the step.
             step: what it is expected to bring.
             without: what the best one without guesses would have brought.
-            took_s: seconds that its plans took.
+            took_s: seconds that its plans took, beside the wait for certain ones.
             in_text: as it was asked.
         """
         load = self._load(num_requests, in_text)

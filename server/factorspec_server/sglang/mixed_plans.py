@@ -53,6 +53,11 @@ class MixedPlans:
         """See ``PlanSource``."""
         return self._remote.waited_s
 
+    @property
+    def waited_for_certain_s(self) -> float:
+        """See ``PlanSource``."""
+        return self._remote.waited_for_certain_s
+
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:
         """See ``PlanSource``."""
         self._local.look_ahead(is_over)

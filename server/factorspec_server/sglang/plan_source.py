@@ -76,6 +76,10 @@ class PlanSource(Protocol):
     def waited_s(self) -> float:
         """Seconds that calls have stood waiting for others, all together."""
 
+    @property
+    def waited_for_certain_s(self) -> float:
+        """Seconds of these that are paid whether or not anything is guessed, as far as that is known."""
+
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:
         """Work out what the next chains may need, until time is over. Changes how fast they come, no more."""
 
@@ -128,6 +132,11 @@ class LocalPlans:
     @property
     def waited_s(self) -> float:
         """Nobody else works: 0."""
+        return 0.0
+
+    @property
+    def waited_for_certain_s(self) -> float:
+        """See above."""
         return 0.0
 
     def look_ahead(self, is_over: Callable[[], bool], /) -> None:

@@ -1,13 +1,15 @@
 """Plans and mask rows of records that the constraint service keeps.
 
 The service is asked when a step's tokens are known, so its workers plan while SGLang looks at results; what a
-step asks for is there then, or nearly. Rows are waited for one by one, as they are written. Looking ahead is
-the workers' affair.
+step asks for is there then, or nearly. That are certain plans, and a little later the same with guesses: of
+these only so many are taken as come in a short wait. Rows are waited for one by one, as they are written.
+Looking ahead is the workers' affair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import cast
 from weakref import WeakSet
 
@@ -23,6 +25,11 @@ from factorspec_server.sglang.plan_source import Asked, Failed, drafted_chain, w
 
 _CERTAIN = DraftingSpec(name="certain")
 _MOST_KNOWN = 1024
+#: guesses are waited for until so many seconds after plans were asked for. A request that has a worker to
+#: itself gains most from them, and its step may begin later by what one plan may guess for (``PATIENCE_S``).
+#: Requests that share a worker have theirs one after the other: waiting for the last ones would hold up all.
+#: The least is what many requests lose together in the worst case; steps of theirs take 5 ms or more.
+_ALONE_S, _LEAST_S = 0.002, 0.0004
 
 
 class ServicePlans:
@@ -56,7 +63,8 @@ class ServicePlans:
                 self._tell_prompts(asked)
             if self._drafting.guesses:
                 self._rest_or_guess(asked)
-            plans = self._service.plans(self._wanted([request.session for request in asked]))
+            wanted = self._wanted([request.session for request in asked])
+            plans = self._service.plans(wanted, guess_s=self._guess_s(len(asked)))
         except Exception as error:  # noqa: BLE001 - requests without records go on
             return [Failed(failure_of(error))] * len(asked)
         return [self._chain(request, plan) for request, plan in zip(asked, plans, strict=True)]
@@ -79,6 +87,17 @@ class ServicePlans:
     def waited_s(self) -> float:
         """See ``PlanSource``."""
         return self._service.waited_s
+
+    @property
+    def waited_for_certain_s(self) -> float:
+        """See ``PlanSource``."""
+        return self._service.waited_s - self._service.waited_for_guesses_s
+
+    def _guess_s(self, num_requests: int) -> float | None:
+        """How long guesses of so many requests are waited for."""
+        if self._drafting.patience_s is None:
+            return None
+        return max(_LEAST_S, _ALONE_S / ceil(num_requests / self._service.options.workers))
 
     def _tell_prompts(self, asked: Sequence[Asked]) -> None:
         for request in asked:

@@ -33,6 +33,8 @@ def test_each_request_has_a_policy_of_its_own() -> None:
     assert SPECS[-1].policy(vocabulary, ()) is not tree
     assert [spec.guesses for spec in SPECS] == [False, False, True, True]
     assert [spec.is_of_prompt for spec in SPECS] == [False, False, False, True]
+    assert [spec.is_certain for spec in SPECS] == [False, True, False, False]
+    assert [spec.resting.is_certain for spec in SPECS] == [True] * 4
 
 
 @pytest.mark.parametrize(

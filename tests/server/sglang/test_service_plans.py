@@ -32,6 +32,9 @@ class Service:
     waited_s: float = 0.25
     is_gone: bool = False
     drafted: list[DraftingSpec] = field(default_factory=list)
+    waited_for_guesses_s: float = 0.05
+    guess_s: list[float | None] = field(default_factory=list)
+    options: Any = field(default_factory=lambda: SimpleNamespace(workers=8))
 
     def draft(self, drafting: DraftingSpec) -> None:
         self.drafted.append(drafting)
@@ -40,8 +43,9 @@ class Service:
         self._check()
         self.asked.append([*wanted])
 
-    def plans(self, wanted: Sequence[Wanted]) -> list[Plan | FactorspecError]:
+    def plans(self, wanted: Sequence[Wanted], *, guess_s: float | None) -> list[Plan | FactorspecError]:
         self._check()
+        self.guess_s.append(guess_s)
         return [
             self.answers.get(at) or cast(ToySession, each.record).plan() for at, each in enumerate(wanted)
         ]
@@ -94,6 +98,7 @@ def test_whose_tokens_stand_is_asked_for_at_once() -> None:
     plans.tokens_stand([session])
     assert service.asked == [[Wanted(cast(Any, session), MOST)]]
     assert plans.waited_s == 0.25
+    assert plans.waited_for_certain_s == 0.2
     plans.look_ahead(lambda: False)
 
 
@@ -127,6 +132,18 @@ def test_a_service_rests_while_steps_have_no_guesses(name: PolicyName) -> None:
         plans.chains([Asked(told, (), END, most, guesses=guesses)])
     assert service.drafted == ([spec.resting, spec] if spec.guesses else [])
     assert spec.resting.is_of_prompt == spec.is_of_prompt
+
+
+def test_few_requests_wait_for_guesses_longer() -> None:
+    service = Service()
+    plans, patient = (
+        ServicePlans(cast(ConstraintService, service), WORDS, MOST, spec)
+        for spec in (DraftingSpec(name="tree"), DraftingSpec(name="tree", patience_s=None))
+    )
+    for count in (1, 8, 9, 64, 128):
+        plans.chains([Asked(Told(), (), END, 5, guesses=True) for _ in range(count)])
+    patient.chains([Asked(Told(), (), END, 5, guesses=True)])
+    assert service.guess_s == [0.002, 0.002, 0.001, 0.0004, 0.0004, None]
 
 
 class Late(Allowed):
