@@ -18,11 +18,20 @@ _INSTALLED = ("site-packages", "dist-packages")
 def refuse_identity(trace: Trace, function: Callable[..., object]) -> None:
     """``is`` cannot be intercepted, so it must not stand in a recorded function or in its helpers."""
     for code in (code for helper in _functions(function) for code in _codes(helper.__code__)):
+        before = ""
         for instruction in dis.get_instructions(code):
-            if instruction.opname == "IS_OP" or instruction.opname.endswith(("_IF_NONE", "_IF_NOT_NONE")):
+            if _compares_identity(instruction.opname, before):
                 trace.fail(
                     "'is' and 'match' cannot be recorded", "use fs.is_null(x), fs.not_(fs.is_null(x)), or =="
                 )
+            before = instruction.opname
+
+
+def _compares_identity(operation: str, before: str) -> bool:
+    """From 3.14 on ``all`` and ``any`` of a generator look whether they are the builtins."""
+    if operation == "IS_OP":
+        return before != "LOAD_COMMON_CONSTANT"
+    return operation.endswith(("_IF_NONE", "_IF_NOT_NONE"))
 
 
 def _functions(function: Callable[..., object]) -> list[FunctionType]:

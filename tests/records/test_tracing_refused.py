@@ -206,6 +206,13 @@ ELSEWHERE: list[Callable[[Any], Any]] = [
 ]
 
 
+def test_all_and_any_of_known_values_are_no_identity() -> None:
+    def rule(s: Any, g: Any) -> Any:
+        return s.a == int(all(n > 0 for n in (1, 2))) + int(any(n > 1 for n in (1, 2)))
+
+    assert traced(rule) == {"op": "eq", "args": [{"ref": "$.a"}, {"const": 2}]}
+
+
 @pytest.mark.parametrize("body", ELSEWHERE)
 def test_identity_in_a_helper_of_another_module_is_refused(body: Callable[[Any], Any]) -> None:
     with pytest.raises(fs.TracingError, match=r"fs\.is_null"):
