@@ -148,20 +148,26 @@ def _computed_range(equation: Compare, slot: int, unrolled: Unrolled, ranges: Ra
 def _is_number_beside(condition: Compare, slot: int, unrolled: Unrolled) -> bool:
     """True if all other terms of a linear comparison are numbers wherever the slot occurs."""
     assert isinstance(condition.value, Linear)
-    there = set(_presences(slot, unrolled))
+    there = frozenset(_presences(slot, unrolled))
+    return all(_is_number(node, there, unrolled) for node, _ in condition.value.terms)
 
-    def certain(node: ValueNode) -> bool:
-        if node.definite:
-            return True
-        if isinstance(node, SlotValue):
-            return not node.nullable and set(_presences(node.slot, unrolled)) <= there
-        if isinstance(node, Product):
-            return certain(node.left) and certain(node.right)
-        if isinstance(node, Quotient):
-            return not node.may_miss and certain(node.dividend) and certain(node.divisor)
-        return isinstance(node, Linear) and not node.poison and all(certain(term) for term, _ in node.terms)
 
-    return all(certain(node) for node, _ in condition.value.terms)
+def _is_number(node: ValueNode, there: frozenset[tuple[int, int]], unrolled: Unrolled) -> bool:
+    """True if the value is a number wherever the decisions ``there`` are made so."""
+    if node.definite:
+        return True
+    if isinstance(node, SlotValue):
+        return not node.nullable and there.issuperset(_presences(node.slot, unrolled))
+    parts: Sequence[ValueNode]
+    if isinstance(node, Product):
+        parts = (node.left, node.right)
+    elif isinstance(node, Quotient) and not node.may_miss:
+        parts = (node.dividend, node.divisor)
+    elif isinstance(node, Linear) and not node.poison:
+        parts = [term for term, _ in node.terms]
+    else:
+        return False
+    return all(_is_number(part, there, unrolled) for part in parts)
 
 
 def _presences(slot: int, unrolled: Unrolled) -> Iterator[tuple[int, int]]:
