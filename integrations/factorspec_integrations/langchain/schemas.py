@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_origin
 
 from langchain_core.utils.function_calling import convert_to_json_schema
 from pydantic import BaseModel, JsonValue, RootModel, create_model
@@ -88,6 +88,9 @@ def _document(schema: dict[str, Any] | type) -> JsonObject:
 
 def _converted(schema: object) -> JsonObject:
     try:
+        # list[int] can be called, and has a signature from Python 3.14 on: LangChain takes it for a function
+        if getattr(get_origin(schema), "__module__", "") == "builtins":
+            raise TypeError("a list of something is no record")
         return convert_to_json_schema(cast(Any, schema), strict=True)
     except (TypeError, ValueError) as error:
         hint = "give a Pydantic model, a TypedDict or a JSON Schema"
