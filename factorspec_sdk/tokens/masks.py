@@ -12,7 +12,7 @@ Invariant: bits at or above the logit width are 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _WORD_BITS = 32
 _SIGN = 1 << 31
 # So many words are written one by one faster than by an array of them.
 _FEW_WORDS = 16
+# So many ids are packed one by one faster than as an array.
+_FEW_IDS = 32
 
 
 class Allowed:
@@ -99,10 +101,15 @@ class Allowed:
             return
         if self._words is None:
             assert self._set is not None
-            self._words = _words_of(self._set)
-            if len(self._words) > _FEW_WORDS:
-                positions, values = np.array(self._words, dtype=np.int64).T
-                self._many = positions, values.astype(np.int32)
+            if len(self._set) > _FEW_IDS:
+                positions, values = _packed(self._set)
+                if len(positions) > _FEW_WORDS:
+                    self._many = positions, values
+                    out[positions] = values
+                    return
+                self._words = [*zip(positions.tolist(), values.tolist(), strict=True)]
+            else:
+                self._words = _words_of(self._set)
         for word, bits in self._words:
             out[word] = bits
 
@@ -173,3 +180,13 @@ def _words_of(ids: Iterable[int]) -> Sequence[tuple[int, int]]:
         word = token_id >> 5
         words[word] = words.get(word, 0) | 1 << (token_id & (_WORD_BITS - 1))
     return [(word, bits - ((bits & _SIGN) << 1)) for word, bits in words.items()]
+
+
+def _packed(ids: Collection[int]) -> tuple[NDArray[np.int64], Row]:
+    """As ``_words_of``, as arrays; for many ids."""
+    every = np.fromiter(ids, dtype=np.int64, count=len(ids))
+    every.sort()
+    words = every >> 5
+    starts = np.flatnonzero(np.diff(words, prepend=-1))
+    bits = np.left_shift(np.uint32(1), (every & (_WORD_BITS - 1)).astype(np.uint32))
+    return words[starts], np.bitwise_or.reduceat(bits, starts).view(np.int32)

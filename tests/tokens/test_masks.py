@@ -1,3 +1,5 @@
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,22 @@ def test_a_row_is_written_over_one_that_is_held() -> None:
 
 def test_ids_in_any_order_and_twice() -> None:
     assert Allowed.of([5, 1, 5]).ids().tolist() == [1, 5]
+
+
+@pytest.mark.parametrize("span", [40, 400, 4000, 150_000])
+@pytest.mark.parametrize("count", [1, 16, 32, 33, 64, 300])
+def test_many_ids_are_packed_as_few_are(count: int, span: int) -> None:
+    """Short lists word by word, long ones as arrays: the rows are those of one bit after the other."""
+    ids = set(Random(count * span).sample(range(span), min(count, span)))
+    expected = np.zeros(150_016 // 32, dtype=np.uint32)
+    for token in ids:
+        expected[token >> 5] |= np.uint32(1 << (token & 31))
+    allowed, other = Allowed.of(ids), Allowed.of((3, 70, 5000))
+    row = np.full(len(expected), -1, dtype=np.int32)
+    for _ in range(2):
+        allowed.write_row(row)
+        assert np.array_equal(row.view(np.uint32), expected)
+    other.write_row(row, holds=allowed)
+    assert np.flatnonzero(row).tolist() == [0, 2, 156]
+    allowed.write_row(row, holds=other)
+    assert np.array_equal(row.view(np.uint32), expected)

@@ -54,11 +54,14 @@ class KeptRecord:
         self._prompt = [*prompt]
         self._is_remembered = False
         self._policies: dict[DraftingSpec, DraftingPolicy] = {}
+        #: the last one's spec, by identity, and it
+        self._used: tuple[DraftingSpec, DraftingPolicy] | None = None
 
     def add_prompt(self, token_ids: Sequence[int]) -> None:
         """The next part of the prompt."""
         self._prompt += token_ids
         self._policies.clear()
+        self._used = None
 
     def write(self, kept: int, tokens: Sequence[int]) -> None:
         """Bring the session to where the engine has it: so many tokens of before, and further ones.
@@ -98,6 +101,17 @@ class KeptRecord:
         plan = cut_plan(self._policy_for(drafting).plan(self.session), most)
         return plan if False in plan.certain else None
 
+    def prepare(self, drafting: DraftingSpec, most: int) -> Plan:
+        """Work out the plan without guesses, which the session keeps; whoever asks for it first finds it.
+
+        Raises:
+            Exception: whatever the session does; it does so again when it is asked.
+        """
+        plan = self.session.plan()
+        if not drafting.is_of_prompt:  # else there is a policy once the prompt is here
+            self._policy_for(drafting)
+        return cut_plan(plan, most)
+
     def row_behind(self, tokens: Sequence[int]) -> Allowed:
         """What is allowed behind these tokens of the record. Raises as sessions do."""
         twin = self.session.copy()
@@ -136,6 +150,9 @@ class KeptRecord:
         return None
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
+        used = self._used
+        if used is not None and used[0] is drafting:
+            return used[1]
         policy = self._policies.get(drafting)
         if policy is None:
             if len(self._policies) >= _MOST_POLICIES:
@@ -143,6 +160,7 @@ class KeptRecord:
             vocabulary = self.session.decoder.vocabulary
             policy = drafting.policy(vocabulary, self._prompt, earlier_of(self.session))
             self._policies[drafting] = policy
+        self._used = drafting, policy
         return policy
 
 

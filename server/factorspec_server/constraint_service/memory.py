@@ -38,6 +38,7 @@ IS_IN_ORDER = platform.machine() in ("x86_64", "AMD64")
 _LINE_WORDS = 16
 _SLEEPS = 3
 _WORD_BYTES = 4
+_PAGE_WORDS = 1024
 #: words of a plan block beside those that grow with the plan's tokens
 _PLAN_WORDS = 2048
 _WORDS_PER_TOKEN = 8
@@ -120,6 +121,16 @@ class Memory:
         words[at + 2 : at + 2 + len(rest)] = rest
         words[at + 1] = serial
         words[at] = question
+
+    def touch(self, slot: int, rows: int) -> None:
+        """Have the system give this process a record's pages, with so many rows: writing to one for the first
+        time takes longer. Reads only: the slot may be another worker's by now.
+        """
+        at = self.plan_at(slot)
+        for page in range(at, at + self._plan_words, _PAGE_WORDS):
+            self.words[page]
+        for row in self.rows[slot, :rows]:
+            row[::_PAGE_WORDS].max(initial=0)
 
     def ring(self, worker: int, which: int, step: int) -> None:
         """Note that the plans (0), rows (1) or guesses (2) of a step are out."""

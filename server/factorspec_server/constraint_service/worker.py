@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem
 from factorspec_sdk.explaining.spec_report import certificate_json
@@ -365,9 +367,23 @@ class Worker:
         slot, serial = header["slot"], header["serial"]
         record = KeptRecord((slot, serial), compiled, session, header["prompt"], self._memory.layout.rows)
         record.write(0, header["tokens"])
+        self._prepare(record)
         with self._placing:
             place_record(self._records, record)
         return _facts(compiled, was_cached=was_cached)
+
+    def _prepare(self, record: KeptRecord) -> None:
+        """Work out the plan that a new record is asked for first, its words and rows, so that the step which
+        asks finds all. Nothing is written to the slot: if the engine waits no more, it may be another's.
+        """
+        memory = self._memory
+        with suppress(Exception):  # the session says so itself when it is asked
+            plan = record.prepare(self._drafting, memory.layout.most_tokens)
+            _, held = self._encode(plan)
+            row = np.empty(memory.layout.row_words, dtype=np.int32)
+            for allowed in held:
+                allowed.write_row(row)
+            memory.touch(record.slot, len(held))
 
     # any thread
 
