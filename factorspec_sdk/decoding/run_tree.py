@@ -21,7 +21,7 @@ behind it is remembered by those.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from threading import Lock
 from typing import TypeVar
 
@@ -41,6 +41,8 @@ _BYTES_OF_TOKEN = 48
 # Values of a table whose runs are remembered together, and tokens that follow a number with its digits' runs.
 _MAX_LINKED = 64
 _MAX_EXITS = 4
+# Endings of a text behind which runs are worked out before it ends.
+_MAX_ENDINGS = 16
 
 
 class RunTree:
@@ -87,6 +89,20 @@ class RunTree:
                 return self._begun(pending)
             made = self._behind_row(pending)
         return self._keep(run.children, token, made, _LINK_BYTES + _BYTES_OF_TOKEN * len(made.tokens))
+
+    def look_behind(self, step: HoleStep, is_over: Callable[[], bool]) -> None:
+        """Work out the runs behind a text, as far as these do not depend on what it says, until ``is_over``;
+        those behind endings that write most first.
+        """
+        place = step.place
+        if place.is_looked_behind:
+            return
+        endings = place.fixed_endings()
+        for ending in sorted(endings, key=len, reverse=True)[:_MAX_ENDINGS]:
+            if is_over():
+                return
+            self._begun([*endings[ending]])
+        place.is_looked_behind = True
 
     def _behind_only_row(self, run: Run, walk: RowWalk, token: int) -> Run | None:
         """The run behind a token of a table, if just one row goes on so."""

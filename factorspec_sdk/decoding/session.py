@@ -16,7 +16,7 @@ now and then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import takewhile
 from math import inf
@@ -199,6 +199,12 @@ class Session:
         run_after = partial(Session._run_after, self._aside())
         size = PlanSize(width, shape, until_s)
         return guessed_plan(trunk, self._tokens, run_after, guesses, size)
+
+    def look_behind_text(self, is_over: Callable[[], bool]) -> None:
+        """Work out what follows the text that is written next, until ``is_over``; the spec's runs keep it."""
+        step = self._step or (None if self._run is None else self._run.text)
+        if step is not None:
+            self.decoder.runs.look_behind(step, is_over)
 
     def commit(self, token_ids: Iterable[SupportsIndex]) -> int:
         """Write tokens. Stops at the first that is not allowed; the session is refused then.

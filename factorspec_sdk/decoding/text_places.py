@@ -41,6 +41,7 @@ class TextPlace(ABC):
         brief: a memo of the token limit's: no completion behind any ending has more tokens, if its texts are
             as short as can be.
         steps: the texts that stand here, by state, where there are few states; else None.
+        is_looked_behind: what follows the text is worked out (``RunTree.look_behind``).
     """
 
     def __init__(self, find_endings: FindEndings, state: State, behind: int, rules: TextRules) -> None:
@@ -48,6 +49,7 @@ class TextPlace(ABC):
         self.state = state
         self.behind = behind
         self.brief: int | None = None
+        self.is_looked_behind = False
         self.steps: dict[TextState, HoleStep] | None = {} if rules.few_states else None
         self._find_endings = find_endings
 
@@ -62,6 +64,10 @@ class TextPlace(ABC):
     @abstractmethod
     def closed(self, text: TextState, data: bytes) -> Iterator[Opening]:
         """The places that a token with these bytes leads to, if it closes the text."""
+
+    def fixed_endings(self) -> Endings:
+        """Those of ``endings_at`` that do not depend on what the text says."""
+        return {}
 
     @abstractmethod
     def endings_at(self, end: TextState) -> Endings:
@@ -89,6 +95,10 @@ class HolePlace(TextPlace):
         if self._endings is None:
             self._endings = self._find_endings(self.state, self.behind)
         return self._endings
+
+    def fixed_endings(self) -> Endings:
+        """All."""
+        return self.endings
 
     def allowed(self, text: TextState) -> Allowed:
         """Tokens by which a text goes on, and ``closing_ids``."""

@@ -34,6 +34,7 @@ class KeptRecord:
         rows: what the slot's mask rows hold.
         question: number of the last one.
         choosing: how many values the last plan's first choice is among; None: there is none, or of text.
+        is_in_text: it is of text.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class KeptRecord:
         self._compiled = compiled
         self.rows: list[Allowed | None] = [None] * num_rows
         self.choosing: int | None = None
+        self.is_in_text = False
         self.question = 0
         self._prompt = [*prompt]
         self._is_remembered = False
@@ -85,15 +87,17 @@ class KeptRecord:
 
     def plan(self, drafting: DraftingSpec, most: int) -> Plan | FactorspecError:
         """What to run next."""
-        self.choosing = None
+        self.choosing, self.is_in_text = None, False
         try:
             plan = self._policy_for(drafting).plan(self.session)
             if not plan.tokens and not plan.complete and not all(each.allowed.count for each in plan.choices):
                 raise SessionStalled("the session is open but allows no token")
         except Exception as error:  # noqa: BLE001 - one record's session must not end the worker
             return failure_of(error)
-        if plan.choices and not plan.choices[0].free:
-            self.choosing = plan.choices[0].allowed.count
+        if plan.choices:
+            first = plan.choices[0]
+            self.is_in_text = first.free
+            self.choosing = None if first.free else first.allowed.count
         return cut_plan(plan, most)
 
     def guessed(self, drafting: DraftingSpec, most: int) -> Plan | None:
@@ -104,13 +108,15 @@ class KeptRecord:
     def prepare(self, drafting: DraftingSpec, most: int) -> Plan:
         """Work out the plan without guesses, which the session keeps; whoever asks for it first finds it.
 
+        Args:
+            drafting: what it will be asked for with; nothing that guesses.
+            most: tokens of the plan.
+
         Raises:
             Exception: whatever the session does; it does so again when it is asked.
         """
-        plan = self.session.plan()
-        if not drafting.is_of_prompt:  # else there is a policy once the prompt is here
-            self._policy_for(drafting)
-        return cut_plan(plan, most)
+        self._policy_for(drafting)
+        return cut_plan(self.session.plan(), most)
 
     def row_behind(self, tokens: Sequence[int]) -> Allowed:
         """What is allowed behind these tokens of the record. Raises as sessions do."""
@@ -148,6 +154,11 @@ class KeptRecord:
         with suppress(Exception):  # the session says so itself when it is asked
             return self.session.plan(guesses=values_until(is_over))
         return None
+
+    def look_behind_text(self, is_over: Callable[[], bool]) -> None:
+        """Work out what follows the text that is written next; the spec's runs keep it."""
+        with suppress(Exception):  # the session says so itself when it is asked
+            self.session.look_behind_text(is_over)
 
     def _policy_for(self, drafting: DraftingSpec) -> DraftingPolicy:
         used = self._used

@@ -25,7 +25,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,10 @@ from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
-from factorspec_server.constraint_service.ahead_words import branches_of, write_ahead
 from factorspec_server.constraint_service.failures import failure_bytes, failure_json
 from factorspec_server.constraint_service.guess_words import Answered, guess_all, write_rows
 from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
+from factorspec_server.constraint_service.looking_ahead import LookingAhead
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 from factorspec_server.constraint_service.opening_queue import Asked, OpeningQueue
@@ -53,7 +52,6 @@ from factorspec_server.constraint_service.step_words import (
     questions,
 )
 from factorspec_server.drafting import DraftingSpec
-from factorspec_server.drafting.looking import AT_ONCE_S, MOST_VALUES
 from factorspec_server.engines.errors import failure_of
 from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
@@ -120,6 +118,7 @@ class Worker:
         self._openings = OpeningQueue(self._knows, self._open)
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
+        self._ahead = LookingAhead(setup.memory, lambda: self._is_wanted())
         self._room = setup.memory.layout.plan_words - 2
         #: words of plans that sessions share, by identity; each keeps its plan alive
         self._encoded: dict[int, tuple[Plan, Encoded]] = {}
@@ -186,7 +185,7 @@ class Worker:
     def _step_over(self, words: array[int]) -> None:
         """Answer a step, as the bells say: plans, rows, guesses; then look behind choices."""
         step = words[1]
-        drafting = _CERTAIN if self._drafting.guesses else self._drafting
+        drafting = self._planned_at_first
         answered: list[Answered] = []
         for slot, serial, number, most, kept, tokens in _in_turn([*questions(words)], step):
             record = self._record(slot, serial)
@@ -219,7 +218,13 @@ class Worker:
         else:
             self._memory.ring(self._number, _GUESSES, step)
             self._ring(_ROWS, step)
-        self._look_ahead([each.record for each in answered])
+        publishes = self._drafting.name != "off"
+        self._ahead.behind([each.record for each in answered], publishes=publishes)
+
+    @property
+    def _planned_at_first(self) -> DraftingSpec:
+        """What a step's first answer is planned with."""
+        return _CERTAIN if self._drafting.guesses else self._drafting
 
     def _record(self, slot: int, serial: int) -> KeptRecord | None:
         record = self._records.get(slot)
@@ -250,22 +255,6 @@ class Worker:
             return
         with suppress(BlockingIOError):  # bells enough lie there to wake whoever waits
             self._step.send(b"b", socket.MSG_DONTWAIT)
-
-    def _look_ahead(self, records: list[KeptRecord]) -> None:
-        choosing = [(record.choosing, at) for at, record in enumerate(records) if record.choosing is not None]
-        for count, at in sorted(choosing):
-            if count > MOST_VALUES or self._is_wanted():
-                return
-            try:
-                self._look_behind(records[at])
-            except Exception:  # nothing depends on it
-                _logger.exception("looking ahead failed")
-
-    def _look_behind(self, record: KeptRecord) -> None:
-        until_s = perf_counter() + AT_ONCE_S
-        plan = record.look_behind(lambda: self._is_wanted() or perf_counter() > until_s)
-        if plan is not None and plan.choices and self._drafting.name != "off":
-            write_ahead(self._memory, record.slot, record.serial, record.question, branches_of(plan))
 
     def _is_wanted(self) -> bool:
         return bool(self._told) or bool(select.select((self._step,), (), (), 0)[0])
@@ -378,7 +367,7 @@ class Worker:
         """
         memory = self._memory
         with suppress(Exception):  # the session says so itself when it is asked
-            plan = record.prepare(self._drafting, memory.layout.most_tokens)
+            plan = record.prepare(self._planned_at_first, memory.layout.most_tokens)
             _, held = self._encode(plan)
             row = np.empty(memory.layout.row_words, dtype=np.int32)
             for allowed in held:
