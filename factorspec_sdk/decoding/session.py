@@ -235,7 +235,7 @@ class Session:
     def _commit_known(self, given: tuple[SupportsIndex, ...]) -> bool:
         """Write what nearly every ``commit`` writes; False: it is something else, and nothing is written.
 
-        A whole certain run as it was planned, a token that was chosen after this run before, one of text.
+        A whole certain run as planned, a token that was chosen after this run before, both, one of text.
         """
         run, step = self._run, self._step
         if run is None or self._refused:
@@ -244,13 +244,15 @@ class Session:
             self._tokens += run.tokens
             self._offset = len(given)
             return True
-        token = given[0]
-        if len(given) > 1 or type(token) is not int:
+        token = given[-1]
+        if type(token) is not int:
             return False
         if step is not None:
-            return self._take_text(step, token) == 1
-        child = run.children.get(token) if self._offset == len(run.tokens) and self._is_plain else None
+            return len(given) == 1 and self._take_text(step, token) == 1
+        rest = run.tokens[self._offset :] if self._offset else run.tokens
+        child = run.children.get(token) if self._is_plain and given[:-1] == rest else None
         if child is not None:
+            self._tokens += rest
             self._tokens.append(token)
             self._begin(child)
         return child is not None

@@ -7,7 +7,7 @@ import pytest
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, RemoteRecord
 from tests.benchmarks.sessions_growth import small_document
-from tests.constraint_service.pairs import NOTES, Document, Pairs, RandomTokens
+from tests.constraint_service.pairs import NOTES, Document, Pairs, RandomTokens, compiler_of
 
 DOCUMENTS: dict[str, Document] = {"notes": NOTES, "team": small_document(0), "sum": small_document(1)}
 
@@ -76,3 +76,37 @@ def test_rows_of_plans_with_the_same_words_are_their_own(
     for pair in written:
         pair.compare()
         pair.record.close()
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_a_run_and_what_is_chosen_behind_it_are_written_at_once(vocabulary: Vocabulary, name: str) -> None:
+    """As one token after the other, wherever the run begins, and whatever comes behind."""
+    compiled, _ = compiler_of(vocabulary).compile(DOCUMENTS[name])
+    compiled.decoder.prepare()
+    model = RandomTokens(vocabulary, 7)
+    single, groups = compiled.decoder.session(), list[tuple[int, ...]]()
+    while single.state == "open":
+        group = single.plan().tokens
+        if single.commit(group) == len(group) and single.state == "open":
+            group = (*group, model.choose(single.allowed()))
+            assert single.commit(group[-1:]) == 1
+        groups.append(group)
+    for begun in (0, 1):
+        together, apart = compiled.decoder.session(), compiled.decoder.session()
+        for group in groups:
+            early, late = (group[:begun], group[begun:]) if len(group) > 1 else ((), group)
+            for session in (together, apart):
+                session.commit(early)
+            wrong = (*late, vocabulary.logit_width + 1)
+            assert together.copy().commit(wrong) == apart.copy().commit(wrong)
+            assert together.commit(late) == len(late)
+            assert [apart.commit((token,)) for token in late] == [1] * len(late)
+            assert together.tokens == apart.tokens
+            assert together.plan() == apart.plan()
+            for back in {1, len(late)}:
+                twins = together.copy(), apart.copy()
+                for twin in twins:
+                    twin.rollback(back)
+                assert twins[0].plan() == twins[1].plan()
+        assert together.tokens == single.tokens
+        assert together.state == apart.state == "complete"
