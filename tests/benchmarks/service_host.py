@@ -142,7 +142,7 @@ def _fail(request: Any, reason: str) -> None:
     raise AssertionError(reason)
 
 
-def _notes(vocabulary: Vocabulary, count: int) -> list[Gold]:
+def notes(vocabulary: Vocabulary, count: int) -> list[Gold]:
     """Open trips with a long note each."""
     document: dict[str, JsonValue] = {
         "type": "object",
@@ -185,7 +185,7 @@ def main() -> None:
     asked = parser.parse_args()
     path = asked.tokenizer
     vocabulary = vocabulary_like("qwen") if path is None else Vocabulary.from_file(path)
-    golds: Sequence[Gold] | str = _notes(vocabulary, asked.in_flight)
+    golds: Sequence[Gold] | str = notes(vocabulary, asked.in_flight)
     if asked.kind != "notes":
         workload = next(each for each in workloads() if each.name == asked.kind)
         golds = workload.read(Folders(asked.data, asked.bfcl, vocabulary), asked.in_flight)
