@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -71,7 +71,10 @@ def test_a_worker_is_asked_before_the_next_ones_questions_are_written(
     service: ConstraintService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it plans meanwhile."""
-    records = [service.open(NOTES) for _ in range(6)]
+    until = monotonic() + _LONG_S
+    while service.stats().workers_alive < 2 and monotonic() < until:
+        sleep(0.01)
+    records = [service.open({**NOTES, "title": f"{number}"}) for number in range(6)]
     done: list[Link | str] = []
     send = Link.send_packet
 
