@@ -55,7 +55,7 @@ class TimedWorker(Worker):
 
     def open(self, slot: int, gold: Gold) -> None:
         """A record in a slot."""
-        said = {"slot": slot, "serial": slot + 1, "token_limit": None, "on_budget": "narrow"}
+        said = {"slot": slot, "serial": slot + 1, "token_limit": None, "on_budget": "narrow", "salt": None}
         self._opened({**said, "tokens": (), "prompt": ()}, json.dumps(gold.document).encode())
 
     def step(self, asking: Asking) -> tuple[float, float]:

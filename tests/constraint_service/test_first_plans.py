@@ -48,7 +48,7 @@ def worker(vocabulary: Vocabulary) -> Iterator[Worker]:
 
 
 def _open(worker: Worker, document: Any, *, tokens: tuple[int, ...] = (), slot: int = 1) -> None:
-    header = {"slot": slot, "serial": 7, "token_limit": None, "on_budget": "narrow"}
+    header = {"slot": slot, "serial": 7, "token_limit": None, "on_budget": "narrow", "salt": None}
     worker._opened({**header, "tokens": tokens, "prompt": ()}, json.dumps(document).encode())
 
 
@@ -82,7 +82,7 @@ def test_the_first_question_finds_what_it_would_have_worked_out(
     expected = _session(vocabulary, DOCUMENTS[name]).plan()
     encoded: list[Plan] = []
 
-    def counted(plan: Plan, **sizes: int) -> Any:
+    def counted(plan: Plan, **sizes: Any) -> Any:
         encoded.append(plan)
         return encode(plan, **sizes)
 
