@@ -55,3 +55,13 @@ def test_a_limit_beyond_the_context_is_told_in_its_own_number() -> None:
         error = chat(wanted, max_tokens=limit).json()["error"]
         assert error["code"] == "context_too_long"
         assert limit <= error["num_tokens"] < limit + 200
+
+
+def test_a_record_ends_where_the_context_does() -> None:
+    """The request has no limit of its own: its prompt leaves little."""
+    wanted = {"type": "json_schema", "json_schema": {"name": "note", "schema": DOCUMENT}}
+    context = httpx.get(f"{URL}/v1/models", timeout=20).json()["data"][0]["max_model_len"]
+    messages = [{"role": "user", "content": "word " * (context - 45)}]
+    error = post("/v1/chat/completions", messages=messages, response_format=wanted).json()["error"]
+    assert (error["code"], error["param"]) == ("token_limit_too_small", "/messages")
+    assert error["token_limit"] < error["shortest"]

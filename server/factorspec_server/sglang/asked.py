@@ -26,9 +26,8 @@ from factorspec_server.sglang.envelope import (
     has_vendor_key,
     may_ask_for_relations,
 )
+from factorspec_server.sglang.room import ROOM
 
-#: SGLang ends a request with "length" where its last token is the end token behind the record
-_ROOM = 2
 _LIMITS = ("max_completion_tokens", "max_tokens")
 #: fields that would end a record early or in another way -> what they do
 _CUTTING = {
@@ -61,7 +60,7 @@ class Asked:
         is_stream: the answer comes in pieces.
         wants_usage: .. and token counts at its end; SGLang sends them in any case, for the report.
         seed: of the request.
-        limit_field: JSON pointer of the field that limits the record.
+        limit_field: JSON pointer of the field that limits the record; the prompt, where none does.
     """
 
     document: dict[str, JsonValue]
@@ -102,7 +101,7 @@ def read_asked(body: bytes, *, most_choices: int) -> Asked | None:
     limit, limit_field, options = _options(request, most_choices)
     if limit is not None:
         request = {name: value for name, value in request.items() if name not in _LIMITS}
-        request[_LIMITS[0]] = limit + _ROOM
+        request[_LIMITS[0]] = limit + ROOM
     is_stream, stream_options = bool(request.get("stream")), request.get("stream_options")
     if is_stream:
         told = stream_options if isinstance(stream_options, dict) else {}
@@ -192,7 +191,7 @@ def _options(request: dict[str, JsonValue], most_choices: int) -> tuple[int | No
     if problems:
         raise DocumentError("the request cannot be served", problems)
     limits = [value for value in given.values() if isinstance(value, int)]
-    limit, field = min(limits, default=None), f"/{next(iter(given), _LIMITS[1])}"
+    limit, field = min(limits, default=None), f"/{next(iter(given), 'messages')}"
     options = RequestOptions(
         id=secrets.token_hex(12), token_limit=limit, on_budget=wishes.on_budget, origins=wishes.origins
     )

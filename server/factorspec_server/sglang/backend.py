@@ -106,9 +106,11 @@ class _BoundedCache(compat.BaseGrammarBackend):
     """Grammars that may be of relations are made anew each time; the specs behind them are kept.
 
     Attributes:
+        opens_records: sessions write what asks for relations (``room.py``).
         ranks: that follow each other; None: there is one, or each works for itself.
     """
 
+    opens_records = True
     ranks: Ranks | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

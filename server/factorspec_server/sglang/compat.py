@@ -70,7 +70,7 @@ _MODULES = {
 BATCH_HANDLED = "sglang.srt.managers.tokenizer_manager.TokenizerManager._handle_batch_request"
 """Answers a request for more than one text."""
 GRAMMAR_ASKED = "sglang.srt.constrained.grammar_manager.GrammarManager.process_req_with_grammar"
-"""Asks the grammar backend for each request."""
+"""Asks the backend for a request's grammar, once it is known how many tokens the request may write."""
 ARGUMENTS_CHECKED = "sglang.srt.server_args.ServerArgs.check_server_args"
 """Runs in the main process, with all options known, before the schedulers start."""
 _HTTP_SERVER = "sglang.srt.entrypoints.http_server"

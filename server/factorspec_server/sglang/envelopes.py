@@ -35,7 +35,7 @@ class Envelopes:
 
     def open(self, text: str) -> Envelope | None:
         """The envelope; None if no relations are asked for. Raises as ``open_envelope``."""
-        alone, options = _split(text)
+        alone, options = split_text(text)
         kept = self._kept.get((alone, alone == text))  # without options it may ask for no relations
         if kept is not None and options is not None:
             return Envelope(kept.document, options_of(options), kept)
@@ -59,7 +59,7 @@ class Envelopes:
                 self._chars -= len(oldest[0])
 
 
-def _split(text: str) -> tuple[str, dict[str, JsonValue] | None]:
+def split_text(text: str) -> tuple[str, dict[str, JsonValue] | None]:
     """The document by itself, and the options; None if the text has some and does not end with them."""
     if OPTIONS not in text:
         return text, {}

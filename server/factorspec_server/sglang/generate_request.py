@@ -21,7 +21,8 @@ from factorspec_server.http.answer_wish import AnswerWish
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang.answer_asked import AnswerAsked
 from factorspec_server.sglang.envelope import Envelope, RequestOptions
-from factorspec_server.sglang.served_chat import ROOM, ServedChat
+from factorspec_server.sglang.room import ROOM
+from factorspec_server.sglang.served_chat import ServedChat
 
 _SEED_BITS = 63
 

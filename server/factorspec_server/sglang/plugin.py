@@ -31,6 +31,7 @@ def register() -> None:
     compat.add_backend(_make_backend)
     _hook(compat.ARGUMENTS_CHECKED, _arguments_checked, compat.HookType.AFTER)
     _hook(compat.GRAMMAR_ASKED, grammar_asked, compat.HookType.AROUND)
+    _hook(compat.GRAMMAR_ASKED, _room_told, compat.HookType.BEFORE)
     _hook(compat.BATCH_HANDLED, batch_handled, compat.HookType.AROUND)
     _add_algorithm()
     if compat.is_cpu():
@@ -41,6 +42,12 @@ def _make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_i
     from factorspec_server.sglang.backend import make_backend
 
     return make_backend(server_args, tokenizer, vocab_size, eos_token_ids)
+
+
+def _room_told(manager: Any, req: Any) -> None:
+    from factorspec_server.sglang.room import room_told
+
+    room_told(manager, req)
 
 
 def _arguments_checked(result: object, server_args: Any) -> None:

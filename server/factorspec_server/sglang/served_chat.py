@@ -25,9 +25,8 @@ from factorspec_server.http.tool_prompt import plain_turns
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.answer_asked import AnswerAsked
 from factorspec_server.sglang.relations import end_ids_of
+from factorspec_server.sglang.room import ROOM
 
-#: SGLang ends a request with "length" where its last token is the end token behind the answer
-ROOM = 2
 #: the scheduler's own reserve beside a request, at most
 _RESERVE = 8
 _DEFAULTS: Mapping[str, float] = {

@@ -75,6 +75,8 @@ class Speculation:
             ValueError: one has no value that there is.
         """
         log = environment.get("FACTORSPEC_STEP_LOG")
+        if log and not Path(log).parent.is_dir():
+            raise ValueError(f"FACTORSPEC_STEP_LOG must be a file in a folder that is there, got {log!r}")
         return cls(
             _widths(environment.get("FACTORSPEC_WIDTHS", "")),
             _switch(environment, "FACTORSPEC_RAGGED"),

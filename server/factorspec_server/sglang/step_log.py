@@ -73,10 +73,14 @@ class StepLog:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is collected."""
+        """Write what is collected; a file that cannot be written ends the log, not the server."""
         if self._path is not None and self._lines:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write("\n".join(self._lines) + "\n")
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write("\n".join(self._lines) + "\n")
+            except OSError as error:
+                _logger.warning("FACTORSPEC_STEP_LOG: steps are logged no more: %s", error)
+                self._path = None
             self._lines = []
 
 

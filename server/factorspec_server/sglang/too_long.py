@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from factorspec_server.engines import ContextTooLong
-from factorspec_server.sglang.served_chat import ROOM
+from factorspec_server.sglang.room import ROOM
 
 _TOTAL = re.compile(
     r"maximum context length of (?P<most>\d+) tokens.*?"

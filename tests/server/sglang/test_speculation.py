@@ -42,6 +42,7 @@ def test_settings_are_read_from_the_environment() -> None:
         ("FACTORSPEC_DRAFTING", "wide"),
         ("FACTORSPEC_GUESSES", "0"),
         ("FACTORSPEC_ROWS", "many"),
+        ("FACTORSPEC_STEP_LOG", "/nowhere/at/all"),
     ],
 )
 def test_a_setting_with_a_wrong_value_is_named(name: str, value: str) -> None:
@@ -171,6 +172,16 @@ def test_steps_are_logged_some_at_a_time(tmp_path: Path) -> None:
     last = json.loads((tmp_path / "steps").read_text().splitlines()[20])
     assert list(last) == ["requests", "width", "inputs", "used", "between", "plans", "wait"]
     assert last["used"] == 11
+
+
+def test_a_file_that_cannot_be_written_ends_the_log_and_not_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = StepLog(tmp_path)  # a folder
+    for _ in range(41):
+        log.end(requests=2, width=8, inputs=16, used=11)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "FACTORSPEC_STEP_LOG" in caplog.text
 
 
 def test_some_steps_are_summed_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
