@@ -32,6 +32,7 @@ from factorspec_server.version import distribution_version
 # Beside the weights, on a CPU: three processes with torch, and keys and values.
 _PROCESSES_BYTES = 3 << 30
 _GIB = 1 << 30
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,13 +210,15 @@ def _service_settings(options: LaunchOptions) -> ServiceSettings:
 
 
 class _ended_by_signals:  # noqa: N801 - reads as a statement
-    """In the block, SIGTERM ends like Ctrl-C."""
+    """In the block, SIGTERM ends like Ctrl-C; so does a terminal that is closed, but for ``nohup``."""
 
     def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGTERM, _interrupt)
+        told = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, _interrupt) for number in told}
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, frame: object) -> None:

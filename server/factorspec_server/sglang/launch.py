@@ -27,6 +27,7 @@ from typing import Any
 from factorspec_sdk.errors import EngineError
 from factorspec_server.sglang.launch_causes import cause_of, last
 from factorspec_server.sglang.launch_flags import LaunchOptions, sglang_environment, sglang_flags
+from factorspec_server.sglang.launch_guard import Guard
 
 READY_S = 1800.0
 """Longest time until SGLang answers, in seconds: large models take their time to load."""
@@ -74,11 +75,13 @@ def launched(options: LaunchOptions, tell: Callable[[str], None]) -> Iterator[La
         start_new_session=True,
         preexec_fn=partial(_end_with_parent, ctypes.CDLL(None)),
     )
+    guard = Guard(process.pid)
     launch = Launch(process, options, tell)
     try:
         yield launch
     finally:
         launch.stop()
+        guard.dismiss()
 
 
 class Launch:
@@ -205,7 +208,8 @@ def _signal_group(pid: int, number: int) -> None:
 def _end_with_parent(libc: ctypes.CDLL) -> None:
     """In the child: be killed when whoever started it ends, even by SIGKILL (PR_SET_PDEATHSIG).
 
-    Its own children die with it likewise. A polite signal would not do: SGLang may wait for requests that
-    it believes to run, without end, and nobody is there any more who would end it.
+    Its own children die with it likewise, once they are up; until then ``Guard`` ends them. A polite signal
+    would not do: SGLang may wait for requests that it believes to run, without end, and nobody is there any
+    more who would end it.
     """
     libc.prctl(1, signal.SIGKILL)

@@ -32,7 +32,7 @@ print(said, flush=True)
 if os.environ.get("ENDS"):
     sys.exit(int(os.environ["ENDS"]))
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-print("child", child.pid, flush=True)
+print("own", os.getpid(), "child", child.pid, flush=True)
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
@@ -93,8 +93,8 @@ def child_of(running: launch.Launch) -> int:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         for line in list(running._lines):
-            if line.startswith("child "):
-                return int(line.split()[1])
+            if line.startswith("own "):
+                return int(line.split()[3])
         time.sleep(0.01)
     raise AssertionError("no child")
 
@@ -122,7 +122,7 @@ def test_it_ends_when_we_are_killed(stand_in: Path) -> None:
         "from factorspec_server.sglang.launch_flags import LaunchOptions; import time\n"
         f"with launched(LaunchOptions(model='m', served_name='m', host='127.0.0.1', port={given.port}, "
         "device='cpu', drafting='off'), print) as running:\n"
-        "    running.wait_until_ready(); print(running._process.pid, flush=True); time.sleep(60)"
+        "    running.wait_until_ready(); print(*running._lines, flush=True); time.sleep(60)"
     )
     search = os.pathsep.join([*filter(None, sys.path), str(stand_in)])
     environment = {**os.environ, "PYTHONPATH": search}
@@ -130,9 +130,27 @@ def test_it_ends_when_we_are_killed(stand_in: Path) -> None:
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
     ) as parent:
         assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
+        own, child = parent.stdout.readline().split()[1::2]
         parent.send_signal(signal.SIGKILL)
-    wait_until_gone(pid)
+    wait_until_gone(int(own))
+    wait_until_gone(int(child))  # it asked nobody to end it
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_end_a_process_end_it_as_an_interrupt_does(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), serve_sglang._ended_by_signals():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) == before
+
+
+def test_a_server_that_is_to_outlive_its_terminal_does() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup
+    try:
+        with serve_sglang._ended_by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(
