@@ -79,6 +79,7 @@ def test_workers_that_die_or_fall_silent_in_mid_record_lose_nothing(end: signal.
         keeping(served_model(model), "tree", workers=2, deadline_s=deadline_s) as kept,
         ThreadPoolExecutor(NUM_RECORDS) as pool,
     ):
+        wait_until(lambda: kept.service.stats().workers_alive == 2)  # so that both keep records
         model.pause_after = model.forward_passes + 3
         answers = [pool.submit(ask, kept.root, each) for each in asked]
         wait_until(lambda: not model.gate.is_set())
