@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -144,6 +145,8 @@ def test_a_nursery_that_forks_nothing_is_replaced(vocabulary: Vocabulary) -> Non
         os.kill(silent, signal.SIGSTOP)
         kill(worker_of(pair))
         wait_until_gone([silent])
+        while service.stats().nurseries < 2:  # until then its workers may not be known to be gone
+            time.sleep(0.01)
         service.await_workers(60)
         finish(pair, vocabulary)
         assert service.stats().nurseries == 2
