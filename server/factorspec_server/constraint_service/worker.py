@@ -29,18 +29,17 @@ from typing import Any
 
 import numpy as np
 
-from factorspec_sdk.decoding import Plan
 from factorspec_sdk.errors import DocumentError, FactorspecError, JsonValue, Problem
 from factorspec_sdk.explaining.spec_report import certificate_json
 from factorspec_sdk.tokens import Allowed, Canonical
-from factorspec_server.constraint_service.failures import failure_bytes, failure_json
+from factorspec_server.constraint_service.encoded_plans import EncodedPlans
+from factorspec_server.constraint_service.failures import failure_json
 from factorspec_server.constraint_service.guess_words import Answered, guess_all, write_rows
 from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
 from factorspec_server.constraint_service.looking_ahead import LookingAhead
 from factorspec_server.constraint_service.memory import Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 from factorspec_server.constraint_service.opening_queue import Asked, OpeningQueue
-from factorspec_server.constraint_service.plan_words import CERTAIN, Encoded, encode, encode_error
 from factorspec_server.constraint_service.step_words import (
     ASK,
     DRAFT,
@@ -62,7 +61,6 @@ _logger = logging.getLogger(__name__)
 #: the compiler lets the main thread go on after so many seconds
 _GIVE_WAY_S = 0.00002
 _RECEIVED_BYTES = 1 << 16
-_MOST_KEPT_PLANS = 2048
 _CERTAIN = DraftingSpec(name="certain")
 #: bells
 _PLANS, _ROWS, _GUESSES = range(3)
@@ -119,9 +117,7 @@ class Worker:
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
         self._ahead = LookingAhead(setup.memory, lambda: self._is_wanted())
-        self._room = setup.memory.layout.plan_words - 2
-        #: words of plans that sessions share, by identity; each keeps its plan alive
-        self._encoded: dict[int, tuple[Plan, Encoded]] = {}
+        self._encoded = EncodedPlans(setup.memory.layout)
 
     def run(self) -> None:
         """Serve until the engine is gone; does not return."""
@@ -197,7 +193,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - one record must not end the others
                 plan = failure_of(error)
             record.question = number
-            encoded, held = self._encode(plan)
+            encoded, held = self._encoded.of(plan)
             self._publish(slot, serial, number, encoded)
             if not isinstance(plan, FactorspecError):
                 answered.append(Answered(record, number, most, held))
@@ -229,19 +225,6 @@ class Worker:
     def _record(self, slot: int, serial: int) -> KeptRecord | None:
         record = self._records.get(slot)
         return record if record is not None and record.serial == serial else None
-
-    def _encode(self, plan: Plan | FactorspecError) -> Encoded:
-        if isinstance(plan, FactorspecError):
-            return encode_error(failure_bytes(plan, 4 * (self._room - 8)), self._room)
-        known = self._encoded.get(id(plan))
-        if known is not None:
-            return known[1]
-        encoded = encode(plan, rows=self._memory.layout.rows, room=self._room)
-        if encoded[0][0] == CERTAIN:
-            if len(self._encoded) >= _MOST_KEPT_PLANS:
-                self._encoded.clear()
-            self._encoded[id(plan)] = plan, encoded
-        return encoded
 
     def _publish(self, slot: int, serial: int, number: int, encoded: array[int]) -> None:
         words, at = self._memory.words, self._memory.plan_at(slot)
@@ -368,7 +351,7 @@ class Worker:
         memory = self._memory
         with suppress(Exception):  # the session says so itself when it is asked
             plan = record.prepare(self._planned_at_first, memory.layout.most_tokens)
-            _, held = self._encode(plan)
+            _, held = self._encoded.of(plan)
             row = np.empty(memory.layout.row_words, dtype=np.int32)
             for allowed in held:
                 allowed.write_row(row)
