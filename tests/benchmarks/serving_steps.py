@@ -19,6 +19,8 @@ _READING = ("EXTEND", "MIXED", "IDLE")
 _PAUSE_S = 1.0
 #: of the worker's lines: those that count things, which are not times
 _COUNTS = ("requests", "width", "inputs", "used")
+#: a step is full that has so much of the most requests of any
+_FULL = 0.75
 
 
 class Pass(NamedTuple):
@@ -84,15 +86,20 @@ def step_figures(passes: Sequence[Pass]) -> dict[str, Any]:
 
 
 def worker_figures(lines: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Of each column p50 and p99; of counts the means."""
+    """Of each column p50 and p99; of counts the means. ``full_wait``: the wait of full steps alone, as a wave
+    begins and ends with few requests, which may wait for longer.
+    """
     columns: dict[str, list[float]] = defaultdict(list)
     for line in lines:
         for name, value in line.items():
             columns[name].append(value)
-    return {
+    figures: dict[str, Any] = {
         name: round(sum(values) / len(values), 1) if name in _COUNTS else quantiles(values)
         for name, values in columns.items()
     }
+    least = _FULL * max(columns["requests"], default=0)
+    waits = [line["wait"] for line in lines if "wait" in line and line["requests"] >= least]
+    return {**figures, "full_wait": quantiles(waits)} if waits else figures
 
 
 def quantiles(values: Sequence[float]) -> list[float]:

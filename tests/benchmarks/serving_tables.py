@@ -71,12 +71,21 @@ _COLUMNS = (
 
 
 def _all(results: Results) -> Iterator[str]:
-    yield _row(["workload", "in flight", "engine", *(title for title, _ in _COLUMNS), "wait p50/p99 ms"])
-    yield _row(["---"] * (4 + len(_COLUMNS)))
+    yield _row(
+        [
+            "workload",
+            "in flight",
+            "engine",
+            *(title for title, _ in _COLUMNS),
+            "wait p50/p99 ms",
+            "in full steps",
+        ]
+    )
+    yield _row(["---"] * (5 + len(_COLUMNS)))
     for key, cell in results.cells.items():
         figures = [_shown(cell.get(name)) for _, name in _COLUMNS]
-        wait = _shown(cell.get("worker", {}).get("wait"))
-        yield _row([key.workload, str(key.in_flight), key.engine, *figures, wait])
+        waits = [_shown(cell.get("worker", {}).get(name)) for name in ("wait", "full_wait")]
+        yield _row([key.workload, str(key.in_flight), key.engine, *figures, *waits])
 
 
 def _shown(value: object) -> str:

@@ -151,10 +151,10 @@ class TestSteps:
         )
         found = files.figures()
         assert found["num_steps"] == 2
-        assert found["worker"] == {"requests": 2.5, "wait": [0.5, 0.5]}
+        assert found["worker"] == {"requests": 2.5, "wait": [0.5, 0.5], "full_wait": [0.25, 0.25]}
         with files.worker.open("a") as file:
             file.write('ests": 8, "wait": 1.0}\n')
-        assert files.figures()["worker"] == {"requests": 8.0, "wait": [1.0, 1.0]}
+        assert files.figures()["worker"] == {"requests": 8.0, "wait": [1.0, 1.0], "full_wait": [1.0, 1.0]}
 
     def test_without_a_file_nothing_is_written(self) -> None:
         log = PassLog(None)
@@ -191,7 +191,7 @@ def written(path: Path, rows: list[dict[str, Any]], **engines: Any) -> Path:
 
 class TestBars:
     def results(self, folder: Path) -> list[Path]:
-        waited = {"worker": {"wait": [0.1, 0.4], "plans": [0.2, 0.9]}}
+        waited = {"worker": {"wait": [0.1, 0.9], "full_wait": [0.1, 0.4], "plans": [0.2, 0.9]}}
         ours = [
             cell("factorspec", "trip", 1, 20.0, tokens_step=42.0),
             cell("factorspec", "trip", 128, 200.0, tokens_step=42.0, **waited),
@@ -227,7 +227,7 @@ class TestBars:
         assert states["tool-new at 8: decode time, xgrammar / factorspec"] == "missed"
         assert states["chat at 8: decode time, plain / factorspec"] == "met"
         assert states["chat at 1: decode time, plain / factorspec"] == "not measured"
-        assert states["p99 of the wait for the service at 128, ms, factorspec"] == "met"
+        assert states["p99 of the wait of full steps for the service at 128, ms, factorspec"] == "met"
 
     def test_the_last_file_counts(self, tmp_path: Path) -> None:
         later = written(tmp_path / "later", [cell("factorspec", "trip", 1, 19.0)])

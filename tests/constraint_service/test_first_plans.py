@@ -86,7 +86,7 @@ def test_the_first_question_finds_what_it_would_have_worked_out(
         encoded.append(plan)
         return encode(plan, **sizes)
 
-    monkeypatch.setattr("factorspec_server.constraint_service.worker.encode", counted)
+    monkeypatch.setattr("factorspec_server.constraint_service.encoded_plans.encode", counted)
     plan = _ask(worker, 0)
     assert plan.tokens == expected.tokens[:MOST]
     if len(expected.tokens) <= MOST:
