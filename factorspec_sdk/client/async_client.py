@@ -17,7 +17,7 @@ from factorspec_sdk.client.patience import PATIENCE_S
 from factorspec_sdk.client.planning import CallPlan, plan_of
 from factorspec_sdk.client.result import Result
 from factorspec_sdk.client.strategies import steps_of
-from factorspec_sdk.client.streaming import AsyncRecordStream
+from factorspec_sdk.client.streaming import AsyncRecordStream, StreamOpening
 from factorspec_sdk.client.tool_calls import ToolAnswer, ToolExchange, ToolMessage, ToolWishes
 from factorspec_sdk.client.transport import AsyncTransport, JsonObject
 
@@ -64,20 +64,27 @@ class AsyncClient:
         exchanges = exchanges_of(record, prompts, Options(model=await self._name(), **wishes))
         return await run_many_async(exchanges, run, self._send)
 
-    async def stream(
+    def stream(
         self, record: type[T], messages: str | Sequence[Message], **wishes: Unpack[Wishes]
-    ) -> AsyncRecordStream[T]:
+    ) -> StreamOpening[T]:
         """``Client.stream`` for asyncio::
 
-        async with await client.stream(Trip, "A trip, please.") as stream:
+        async with client.stream(Trip, "A trip, please.") as stream:
             async for partial in stream:
                 print(partial.text)
             trip = (await stream.result()).value
+
+        ``await client.stream(...)`` gives the stream. Raises as ``Client.stream``, once it is awaited or
+        entered.
         """
-        exchange = Exchange.of(record, messages, Options(model=await self._name(), **wishes))
-        return AsyncRecordStream(
-            exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s)
-        )
+
+        async def opened() -> AsyncRecordStream[T]:
+            exchange = Exchange.of(record, messages, Options(model=await self._name(), **wishes))
+            return AsyncRecordStream(
+                exchange, lambda body: self._transport.stream(body, timeout_s=self._timeout_s)
+            )
+
+        return StreamOpening(opened)
 
     async def call_tools(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import aclosing, closing
 from time import perf_counter
 from typing import Generic, Self, TypeVar
@@ -202,3 +202,22 @@ class AsyncRecordStream(_Streaming[T]):
         except FactorspecError as error:
             answer = error
         self._end(gathered, answer)
+
+
+class StreamOpening(Generic[T]):
+    """An ``AsyncRecordStream`` that is still to be opened: await it, or enter it by ``async with``."""
+
+    def __init__(self, opened: Callable[[], Coroutine[None, None, AsyncRecordStream[T]]]) -> None:
+        self._opened = opened
+        self._stream: AsyncRecordStream[T] | None = None
+
+    def __await__(self) -> Generator[None, None, AsyncRecordStream[T]]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> AsyncRecordStream[T]:
+        self._stream = await self._opened()
+        return self._stream
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._stream is not None:
+            await self._stream.close()

@@ -73,16 +73,39 @@ def test_leaving_early_frees_the_server(client: Client) -> None:
 
 
 def test_the_async_client_streams_too() -> None:
-    async def run(url: str) -> tuple[list[Partial[Tour]], Result[Tour]]:
+    wishes: dict[str, Any] = {"temperature": 1.0, "seed": 3}
+
+    async def entered(url: str) -> tuple[list[Partial[Tour]], Result[Tour]]:
         async with (
             AsyncClient(url, timeout_s=30) as client,
-            await client.stream(Tour, "A tour.", temperature=1.0, seed=3) as stream,
+            client.stream(Tour, "A tour.", **wishes) as stream,
         ):
             partials = [partial async for partial in stream]
             return partials, await stream.result()
 
+    async def awaited(url: str) -> tuple[list[Partial[Tour]], Result[Tour]]:
+        async with (
+            AsyncClient(url, timeout_s=30) as client,
+            await client.stream(Tour, "A tour.", **wishes) as stream,
+        ):
+            return [partial async for partial in stream], await stream.result()
+
     with serving() as server:
-        check(*asyncio.run(run(server.url)))
+        check(*asyncio.run(entered(server.url)))
+        check(*asyncio.run(awaited(server.url)))
+
+
+def test_the_async_stream_of_a_wrong_call_fails_where_it_is_opened() -> None:
+    async def run() -> None:
+        async with AsyncClient(engine=AsyncCanned()) as client:
+            opening = client.stream(Stay, "A stay.", strategy="retry")
+            with pytest.raises(errors.DeclarationError, match="only what a server enforces"):
+                async with opening:
+                    pass
+            with pytest.raises(errors.DeclarationError, match="only what a server enforces"):
+                await opening
+
+    asyncio.run(run())
 
 
 def test_what_is_not_enforced_ends_in_an_error_with_its_attempt() -> None:
