@@ -6,7 +6,7 @@
 Records of loose trips are written along their gold records, all at once, a step after the other, as an engine
 does: ask as soon as tokens stand, read plans, run the model (a pause, in which workers write rows and look
 ahead), copy the rows of the decisions. Gold tokens stand in for what a model draws. ``guessed`` is the share
-of plans that had guesses.
+of plans that had guesses, ``refused`` counts gold records that their spec does not admit.
 
 With --wave the second half of the records is written while so many threads of this process open one spec
 after the other that no worker has seen: the same documents under new titles. ``wait_growth`` is how many
@@ -67,6 +67,7 @@ class Times:
     commit: list[float] = field(default_factory=list)
     records: int = 0
     guessed: int = 0
+    refused: int = 0
 
     def shown(self) -> Percentiles:
         """In microseconds."""
@@ -79,10 +80,16 @@ class Times:
 
 @dataclass
 class Flight:
-    """A record and how it goes on."""
+    """A record and how it goes on. is_refused: its spec does not admit the gold record, so it ends there."""
 
     gold: Gold
     record: RemoteRecord
+    is_refused: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        """Something is left to write."""
+        return not self.is_refused and self.record.num_tokens < len(self.gold.record)
 
 
 def run(
@@ -107,7 +114,8 @@ def run(
         _copy_rows(plans, rows, times)
         _commit(service, running, plans, times)
         _work(host_s)
-        running = [each for each in running if each.record.num_tokens < len(each.gold.record)]
+        running = [each for each in running if each.is_running]
+    times.refused = sum(each.is_refused for each in opened)
     return times
 
 
@@ -161,9 +169,9 @@ def _commit(
         brought.append(record[at : at + stood(plan, record[at:]) + 1])
     began = thread_time()
     for each, tokens in zip(running, brought, strict=True):
-        each.record.commit(tokens)
+        each.is_refused = each.record.commit(tokens) < len(tokens)
     times.commit.append((thread_time() - began) / len(running))
-    left = [each for each in running if each.record.num_tokens < len(each.gold.record)]
+    left = [each for each in running if each.is_running]
     began = thread_time()
     if left:
         service.ask([Wanted(each.record, 64) for each in left])
@@ -176,6 +184,7 @@ class Figures(TypedDict):
     steps: int
     record_steps: int
     guessed: float
+    refused: int
     us: Percentiles
     worker_cpu_us_a_record_and_step: float
     new_specs_s: float
@@ -264,6 +273,7 @@ def measured(
         "steps": len(times.wait),
         "record_steps": times.records,
         "guessed": round(times.guessed / times.records, 3),
+        "refused": times.refused,
         "us": times.shown(),
         "worker_cpu_us_a_record_and_step": round(1e6 * cpu_s / times.records, 1),
         "new_specs_s": round(wave.opened / seconds, 1),
