@@ -10,11 +10,7 @@ from factorspec_sdk.fields.domains import Scalar
 from factorspec_sdk.fields.paths import FieldPath
 from factorspec_sdk.records.parameters import Template
 from factorspec_sdk.records.shape_problems import described
-from factorspec_sdk.records.shapes import (
-    ObjectShape,
-    UnionShape,
-    fields_of,
-)
+from factorspec_sdk.records.shapes import ObjectShape, UnionShape, fields_of
 from factorspec_sdk.records.symbols import SymbolicObject, SymbolicUnion, SymbolicValue
 from factorspec_sdk.records.terms import Term
 from factorspec_sdk.records.tracing import Trace, trace_of

@@ -30,12 +30,7 @@ from factorspec_sdk.records.parameters import (
     Template,
 )
 from factorspec_sdk.records.shape_problems import described
-from factorspec_sdk.records.shapes import (
-    ListShape,
-    ObjectShape,
-    ScalarShape,
-    shape_of,
-)
+from factorspec_sdk.records.shapes import ListShape, ObjectShape, ScalarShape, shape_of
 from factorspec_sdk.records.symbols import SymbolicValue, recorded, refuse_helpers, term_of
 from factorspec_sdk.records.terms import Term, TermError, compare, constant
 from factorspec_sdk.records.tracing import Symbolic, Trace, is_symbolic, trace_of

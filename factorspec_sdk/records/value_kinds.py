@@ -24,9 +24,7 @@ from factorspec_sdk.records.kinds import (
 from factorspec_sdk.records.moments import Constant
 from factorspec_sdk.records.parameters import InlineTable, Param, ParamTable, Template
 from factorspec_sdk.records.shape_problems import described, unbounded_list
-from factorspec_sdk.records.shapes import (
-    ListShape,
-)
+from factorspec_sdk.records.shapes import ListShape
 from factorspec_sdk.records.terms import ComparisonName, Term, check_cell, compare, constant, logic
 
 

@@ -19,8 +19,8 @@ from factorspec_sdk.tokens import Canonical, Vocabulary
 from factorspec_server.constraint_service import DraftingSpec, RemoteRecord, ServiceOptions, worker
 from factorspec_server.constraint_service.guess_words import guess_all
 from factorspec_server.constraint_service.kept_record import KeptRecord
-from factorspec_server.constraint_service.link import GUESSES, Link
-from factorspec_server.constraint_service.memory import Layout, Memory
+from factorspec_server.constraint_service.link import Link
+from factorspec_server.constraint_service.memory import GUESSES, Layout, Memory
 from factorspec_server.constraint_service.questions import Questions
 from factorspec_server.constraint_service.record import Place
 from factorspec_server.constraint_service.stats import Waits
@@ -62,7 +62,7 @@ class Stepped:
 
     def draft(self, spec: DraftingSpec) -> None:
         """As ``ConstraintService.draft``."""
-        self.questions.guesses = spec.guesses and not spec.is_certain
+        self.questions.guesses = spec.is_guessing
         self.questions.looks_ahead = spec.name != "off"
         self.link.send_packet(drafting_packet(spec))
 

@@ -13,7 +13,7 @@ from factorspec_sdk.errors import FactorspecError
 from factorspec_sdk.tokens import Vocabulary
 from factorspec_server.constraint_service import ConstraintService, DraftingSpec, Wanted, link, questions
 from factorspec_server.constraint_service.guess_words import guessed_words
-from factorspec_server.constraint_service.link import GUESSES, PLANS
+from factorspec_server.constraint_service.memory import GUESSES, PLANS
 from factorspec_server.constraint_service.step_words import Asking
 from tests.benchmarks.sessions_growth import small_document
 from tests.constraint_service.pairs import NOTES, Pair, Pairs, RandomTokens, serving

@@ -10,8 +10,8 @@ from time import monotonic, sleep
 import pytest
 
 from factorspec_server.constraint_service import ConstraintService, Wanted
-from factorspec_server.constraint_service.link import PLANS, Link, wait_for
-from factorspec_server.constraint_service.memory import Layout, Memory
+from factorspec_server.constraint_service.link import Link, wait_for
+from factorspec_server.constraint_service.memory import PLANS, Layout, Memory
 from tests.constraint_service.pairs import NOTES
 
 _LONG_S = 20.0

@@ -16,11 +16,9 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 
 from factorspec_server.constraint_service.failures import WorkerLost, failure_from
-from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
+from factorspec_server.constraint_service.memory import GUESSES, IS_IN_ORDER, PLANS, ROWS, Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 
-#: bells
-PLANS, ROWS, GUESSES = range(3)
 _SEND_BYTES = 1 << 20
 #: longest wait for room in the socket of messages, in seconds
 _SEND_S = 10

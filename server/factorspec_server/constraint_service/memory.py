@@ -33,6 +33,8 @@ from numpy.typing import NDArray
 
 from factorspec_sdk.errors import EngineError, Problem
 
+#: bells, by their place in a worker's line
+PLANS, ROWS, GUESSES = range(3)
 #: what one process writes others see in that order
 IS_IN_ORDER = platform.machine() in ("x86_64", "AMD64")
 _LINE_WORDS = 16
@@ -115,7 +117,7 @@ class Memory:
         return self._again_at + slot * self._plan_words
 
     def publish(self, at: int, question: int, serial: int, rest: array[int]) -> None:
-        """Fill a block that needs no bell: whoever sees question and serial sees what is behind them."""
+        """Fill a block. Where processors are in order, who sees its question sees what is behind it."""
         words = self.words
         words[at] = 0
         words[at + 2 : at + 2 + len(rest)] = rest
@@ -133,11 +135,11 @@ class Memory:
             row[::_PAGE_WORDS].max(initial=0)
 
     def ring(self, worker: int, which: int, step: int) -> None:
-        """Note that the plans (0), rows (1) or guesses (2) of a step are out."""
+        """Note that the plans, rows or guesses of a step are out."""
         self.words[worker * _LINE_WORDS + which] = step
 
     def rung(self, worker: int, which: int) -> int:
-        """The last step whose plans (0), rows (1) or guesses (2) are out."""
+        """The last step whose plans, rows or guesses are out."""
         return self.words[worker * _LINE_WORDS + which]
 
     def sleep(self, worker: int, *, sleeps: bool) -> None:

@@ -17,8 +17,8 @@ from factorspec_sdk.tokens.masks import Row
 from factorspec_server.constraint_service.ahead_words import plan_ahead, words_ahead
 from factorspec_server.constraint_service.failures import failure_from
 from factorspec_server.constraint_service.guess_words import guessed_words
-from factorspec_server.constraint_service.link import GUESSES, PLANS, ROWS, Link, wait_for
-from factorspec_server.constraint_service.memory import IS_IN_ORDER, Memory
+from factorspec_server.constraint_service.link import Link, wait_for
+from factorspec_server.constraint_service.memory import GUESSES, IS_IN_ORDER, PLANS, ROWS, Memory
 from factorspec_server.constraint_service.options import ServiceOptions
 from factorspec_server.constraint_service.plan_words import ASK, CERTAIN, HEAD, decode
 from factorspec_server.constraint_service.record import RemoteRecord

@@ -92,7 +92,7 @@ class ConstraintService:
             self._drafting = drafting
             self._questions.reads_prompts = drafting.is_of_prompt
             self._questions.looks_ahead = IS_IN_ORDER and drafting.name != "off"
-            self._questions.guesses = drafting.guesses and not drafting.is_certain
+            self._questions.guesses = drafting.is_guessing
             for link in self._keeper.links:
                 link.send_packet(drafting_packet(drafting))
 

@@ -37,7 +37,7 @@ from factorspec_server.constraint_service.failures import failure_json
 from factorspec_server.constraint_service.guess_words import Answered, guess_all, write_rows
 from factorspec_server.constraint_service.kept_record import KeptRecord, place_record
 from factorspec_server.constraint_service.looking_ahead import LookingAhead
-from factorspec_server.constraint_service.memory import Memory
+from factorspec_server.constraint_service.memory import GUESSES, PLANS, ROWS, Memory
 from factorspec_server.constraint_service.messages import BrokenMessage, Unpacker, packed
 from factorspec_server.constraint_service.opening_queue import Asked, OpeningQueue
 from factorspec_server.constraint_service.step_words import (
@@ -62,8 +62,6 @@ _logger = logging.getLogger(__name__)
 _GIVE_WAY_S = 0.00002
 _RECEIVED_BYTES = 1 << 16
 _CERTAIN = DraftingSpec(name="certain")
-#: bells
-_PLANS, _ROWS, _GUESSES = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class Worker:
         self._openings = OpeningQueue(self._knows, self._open)
         self._told: deque[dict[str, Any]] = deque()
         self._wake, self._woken = socket.socketpair()
-        self._ahead = LookingAhead(setup.memory, lambda: self._is_wanted())
+        self._ahead = LookingAhead(setup.memory, self._is_wanted)
         self._encoded = EncodedPlans(setup.memory.layout)
 
     def run(self) -> None:
@@ -194,26 +192,26 @@ class Worker:
                 plan = failure_of(error)
             record.question = number
             encoded, held = self._encoded.of(plan)
-            self._publish(slot, serial, number, encoded)
+            self._memory.publish(self._memory.plan_at(slot), number, serial, encoded)
             if not isinstance(plan, FactorspecError):
                 answered.append(Answered(record, number, most, held))
         if is_last(words):
-            self._ring(_PLANS, step)
+            self._ring(PLANS, step)
         for each in answered:
             write_rows(self._memory, each.record, each.held)
         self._answered += answered
         if not is_last(words):
             return
         all_answered, self._answered = self._answered, []
-        if self._drafting.guesses and not self._drafting.is_certain:
-            self._ring(_ROWS, step)
+        if self._drafting.is_guessing:
+            self._ring(ROWS, step)
             records = self._records
             here = [each for each in all_answered if records.get(each.record.slot) is each.record]
             guess_all(self._memory, here, self._drafting, self._step_thread_waits)
-            self._ring(_GUESSES, step)
+            self._ring(GUESSES, step)
         else:
-            self._memory.ring(self._number, _GUESSES, step)
-            self._ring(_ROWS, step)
+            self._memory.ring(self._number, GUESSES, step)
+            self._ring(ROWS, step)
         publishes = self._drafting.name != "off"
         self._ahead.behind([each.record for each in answered], publishes=publishes)
 
@@ -226,12 +224,6 @@ class Worker:
         record = self._records.get(slot)
         return record if record is not None and record.serial == serial else None
 
-    def _publish(self, slot: int, serial: int, number: int, encoded: array[int]) -> None:
-        words, at = self._memory.words, self._memory.plan_at(slot)
-        words[at + 2 : at + 2 + len(encoded)] = encoded
-        words[at + 1] = serial
-        words[at] = number
-
     def _ring(self, which: int, step: int) -> None:
         self._memory.ring(self._number, which, step)
         if not self._memory.must_wake(self._number):
@@ -240,12 +232,15 @@ class Worker:
             self._step.send(b"b", socket.MSG_DONTWAIT)
 
     def _is_wanted(self) -> bool:
-        return bool(self._told) or bool(select.select((self._step,), (), (), 0)[0])
+        return bool(self._told) or self._has_packet()
 
     def _step_thread_waits(self) -> bool:
         """True if there is another step, or a row is wanted now; what else was asked has time."""
         if any(header["kind"] == "row" for header in [*self._told]):
             return True
+        return self._has_packet()
+
+    def _has_packet(self) -> bool:
         return bool(select.select((self._step,), (), (), 0)[0])
 
     def _answer(self, header: dict[str, Any]) -> None:

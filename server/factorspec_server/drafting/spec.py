@@ -71,6 +71,11 @@ class DraftingSpec:
         return self.name == "certain" or (self.is_of_prompt and self.patience_s == 0.0)
 
     @property
+    def is_guessing(self) -> bool:
+        """True if plans hold guesses, as far as there are any."""
+        return self.guesses and not self.is_certain
+
+    @property
     def is_of_prompt(self) -> bool:
         """True if what is drafted depends on the request's prompt."""
         return self.name in ("branches", "text", "tree")

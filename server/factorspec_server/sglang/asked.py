@@ -13,18 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, shown
-from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_server.http.chat_request import Wishes, read_wishes
 from factorspec_server.http.json_body import read_json_object
 from factorspec_server.salts import salt_problems
 from factorspec_server.sglang.envelope import (
-    IN_TAGS,
     OPTIONS,
     Envelope,
     RequestOptions,
     asks_for_relations,
     has_vendor_key,
     may_ask_for_relations,
+    refused_in_tags,
 )
 from factorspec_server.sglang.room import ROOM
 
@@ -151,8 +150,7 @@ def _check_tags(request: dict[str, JsonValue]) -> None:
         and wanted.get("type") == "structural_tag"
         and has_vendor_key(json.dumps(wanted))
     ):
-        problem = Problem("/response_format", f"{VENDOR} is not enforced in structural tags", None, IN_TAGS)
-        raise UnsupportedKeyword("the request cannot be served", [problem])
+        raise refused_in_tags("/response_format")
 
 
 def _document(request: dict[str, JsonValue]) -> dict[str, JsonValue] | None:

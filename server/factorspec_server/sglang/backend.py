@@ -18,14 +18,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from factorspec_sdk.errors import EngineError, FactorspecError, Problem, UnsupportedKeyword
-from factorspec_sdk.wire.keywords import VENDOR
+from factorspec_sdk.errors import EngineError, FactorspecError
 from factorspec_server.engines.precedence import go_first, go_last
 from factorspec_server.housekeeping import Housekeeping
 from factorspec_server.settings import Budgets
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.asked_salt import asked_salt
-from factorspec_server.sglang.envelope import IN_TAGS, has_vendor_key, may_ask_for_relations
+from factorspec_server.sglang.envelope import has_vendor_key, may_ask_for_relations, refused_in_tags
 from factorspec_server.sglang.envelopes import Envelopes
 from factorspec_server.sglang.grammars import FollowingGrammars, Grammars, OwnGrammars
 from factorspec_server.sglang.process_parts import parts
@@ -184,8 +183,7 @@ class RelationBackend(_BoundedCache, compat.XGrammarGrammarBackend):
     def dispatch_structural_tag(self, key_string: str) -> Any:
         """The grammar of text with tagged pieces: XGrammar's, which would pass over relations in it."""
         if has_vendor_key(key_string):
-            problem = Problem("", f"{VENDOR} is not enforced in structural tags", None, IN_TAGS)
-            return self._refused(UnsupportedKeyword("the request cannot be served", [problem]))
+            return self._refused(refused_in_tags(""))
         return super().dispatch_structural_tag(key_string)
 
     def _refused(self, error: FactorspecError) -> Any:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from factorspec_sdk.errors import DocumentError, JsonValue, Problem, reason_of
+from factorspec_sdk.errors import DocumentError, JsonValue, Problem, UnsupportedKeyword, reason_of
 from factorspec_sdk.wire.keywords import VENDOR
 from factorspec_server.http.answer_wish import AnswerWish
 
@@ -44,8 +44,8 @@ _MAPPINGS = ("properties", "patternProperties", "$defs", "definitions", "depende
 _OURS = (VENDOR, "x_factorspec", "x-factor-spec", "x-factor_spec")
 _MARKERS = (*(f'"{name}"' for name in _UNKNOWN_TO_XGRAMMAR), *(f'"{start}' for start in _OURS))
 _VENDOR_KEY = re.compile(f'"{VENDOR}"\\s*:')
-IN_TAGS = "send the schema as response_format of type 'json_schema' (SGLang's json_schema), or as a tool"
-"""What to do where a structural tag asks for relations."""
+#: what to do where a structural tag asks for relations
+_IN_TAGS = "send the schema as response_format of type 'json_schema' (SGLang's json_schema), or as a tool"
 
 
 class RequestOptions(BaseModel):
@@ -106,6 +106,12 @@ class Envelope:
 def may_ask_for_relations(text: str) -> bool:
     """False if a schema's text cannot ask for relations. O(length) without reading it."""
     return any(marker in text for marker in _MARKERS)
+
+
+def refused_in_tags(place: str) -> UnsupportedKeyword:
+    """What is told of relations in a structural tag, which XGrammar would pass over."""
+    problem = Problem(place, f"{VENDOR} is not enforced in structural tags", None, _IN_TAGS)
+    return UnsupportedKeyword("the request cannot be served", [problem])
 
 
 def has_vendor_key(text: str) -> bool:
