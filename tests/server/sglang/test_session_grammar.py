@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import random
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,35 +23,12 @@ from factorspec_server.sglang.process_parts import parts
 from factorspec_server.sglang.session_grammar import Ended, SessionGrammar, session_grammar_of
 from tests.server.http.calling import TellingModel, making
 from tests.server.http.serving import TRIP
+from tests.server.sglang.session_grammars import WithStats, end_of, grammar_of, row_of, trip_decoder
 
 
 @pytest.fixture(scope="module")
 def decoder() -> Decoder:
-    canonical = Canonical(vocabulary_like("smollm2"))
-    compiled = compile_spec(parse_document(TRIP))
-    return Decoder(compiled.program, compiled.feasibility, canonical.vocabulary, canonical=canonical)
-
-
-def end_of(decoder: Decoder) -> int:
-    return decoder.vocabulary.end_ids[0]
-
-
-def grammar_of(decoder: Decoder, told: list[Ended] | None = None) -> SessionGrammar:
-    ended = None if told is None else told.append
-    return _WithStats(decoder.session(60), end_of(decoder), request_id="r", ended=ended)
-
-
-class _WithStats(SessionGrammar):
-    grammar_stats = None
-
-
-def row_of(grammar: SessionGrammar, decoder: Decoder) -> list[int]:
-    rows = grammar.allocate_vocab_mask(decoder.vocabulary.logit_width, 3, "cpu")
-    assert (rows == -1).all()
-    grammar.fill_vocab_mask(rows, 1)
-    assert (rows[0] == -1).all()
-    assert (rows[2] == -1).all()
-    return list(map(int, unpack_row(rows[1].numpy())))
+    return trip_decoder()
 
 
 @pytest.mark.parametrize(("name", "is_kept"), [("tree", True), ("certain", False), (None, False)])
@@ -170,7 +145,7 @@ class _Broken(_Spent):
 @pytest.mark.parametrize(("kind", "told_as"), [(_Spent, "the budget ended"), (_Broken, "the session failed")])
 def test_a_session_that_fails_ends_its_own_request_alone(decoder: Decoder, kind: Any, told_as: str) -> None:
     told: list[Ended] = []
-    grammar = _WithStats(kind(decoder, None, None), end_of(decoder), request_id="r", ended=told.append)
+    grammar = WithStats(kind(decoder, None, None), end_of(decoder), request_id="r", ended=told.append)
     while row_of(grammar, decoder) != [end_of(decoder)]:
         grammar.accept_token(row_of(grammar, decoder)[0])
     with pytest.raises(ValueError, match="given up"):
@@ -331,96 +306,11 @@ def test_a_record_is_reported_as_far_as_it_could_be_written(
     assert (told[0].error, grammar.written().num_tokens) == (None, num_tokens)
 
 
-class Kept:
-    """A record that somebody else keeps."""
-
-    def __init__(self, session: Session, events: list[str]) -> None:
-        self._session, self._events = session, events
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def copy(self) -> Kept:
-        self._events.append("copied")
-        return Kept(self._session.copy(), self._events)
-
-    def finish(self, *, origins: bool) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None:
-        self._events.append("closed")
-
-
-def kept(decoder: Decoder, events: list[str], told: list[Ended] | None = None) -> SessionGrammar:
-    ended = None if told is None else told.append
-    record: Any = Kept(decoder.session(60), events)
-    return _WithStats(record, end_of(decoder), request_id="r", ended=ended)
-
-
-def wait_for(events: list[str], wanted: list[str]) -> None:
-    """Records are closed by a thread."""
-    deadline = time.monotonic() + 30
-    while events != wanted and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert events == wanted
-
-
-def test_a_record_whose_end_nobody_wants_to_hear_of_is_closed_at_once(decoder: Decoder) -> None:
-    events: list[str] = []
-    grammar = kept(decoder, events)
-    grammar.finished = False
-    assert not events
-    grammar.finished = True
-    wait_for(events, ["closed"])
-
-
-def test_whoever_hears_of_the_end_closes_the_record(decoder: Decoder) -> None:
-    events: list[str] = []
-    told: list[Ended] = []
-    grammar = kept(decoder, events, told)
-    grammar.give_up(BudgetSpent("spent", partial=""))
-    del grammar
-    gc.collect()
-    assert not events  # its counts are still to be asked for
-    told.pop().grammar.close()
-    wait_for(events, ["closed"] * 2)  # once more by its end, which means nothing
-
-
-def test_a_grammar_that_is_dropped_closes_its_record(decoder: Decoder) -> None:
-    events: list[str] = []
-    grammar = kept(decoder, events, [])
-    grammar.accept_token(row_of(grammar, decoder)[0])
-    del grammar
-    gc.collect()
-    wait_for(events, ["closed"])
-
-
-def test_a_copy_that_nobody_asks_costs_nothing(decoder: Decoder) -> None:
-    events: list[str] = []
-    grammar = kept(decoder, events)
-    del_me = grammar.copy()
-    del del_me
-    gc.collect()
-    assert not events
-    twin = grammar.copy()
-    for _ in range(4):
-        grammar.accept_token(row_of(grammar, decoder)[0])
-    assert twin.session.num_tokens == 0  # though made only now
-    assert row_of(twin, decoder) == row_of(grammar_of(decoder), decoder)
-    assert events == ["copied"]
-    written = grammar.copy()
-    assert events == ["copied"] * 2
-    assert written.session.num_tokens == 4
-    del twin, written
-    gc.collect()
-    wait_for(events, ["copied", "copied", "closed", "closed"])
-
-
 def test_an_answer_that_writes_its_end_token_itself_needs_no_other() -> None:
     made = making("smollm2")
     end_id = made.vocabulary.end_ids[0]
     session = AnswerSession(made.rules("a", most_calls=2), TellingModel(made.vocabulary, (1,), ()), 200)
-    grammar = _WithStats(session, end_id)
+    grammar = WithStats(session, end_id)
     while end_id not in session.allowed():
         grammar.accept_token(session.plan().tokens[0])
     grammar.accept_token(end_id)
@@ -435,7 +325,7 @@ def test_text_at_its_limit_is_ended() -> None:
     made = making("smollm2")
     end_id = made.vocabulary.end_ids[0]
     rules = made.rules("a", text=True, cuts_text=True)
-    grammar = _WithStats(AnswerSession(rules, TellingModel(made.vocabulary, (1,), ()), 3), end_id)
+    grammar = WithStats(AnswerSession(rules, TellingModel(made.vocabulary, (1,), ()), 3), end_id)
     (word,) = made.vocabulary.encode_inside("a")
     for _ in range(3):
         rows = grammar.allocate_vocab_mask(made.vocabulary.logit_width, 1, "cpu")
