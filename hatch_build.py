@@ -180,6 +180,11 @@ class CompiledCore(BuildHookInterface[Any]):
         """Compile, or say why not."""
         if version != "standard":
             return
+        wish = os.environ.get(_VARIABLE, "")
+        if wish not in ("", "0", "1"):
+            self.app.abort(
+                f"{_VARIABLE} must be 1 to compile, or 0 or left out for pure Python, got {wish!r}"
+            )
         folder = self._folder = Path(mkdtemp())
         try:
             self._check()

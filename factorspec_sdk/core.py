@@ -21,7 +21,7 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from factorspec_sdk.errors import EngineError, Problem
+from factorspec_sdk.errors import EngineError, Problem, shown
 
 #: the environment variable, and its only value
 VARIABLE, SOURCES = "FACTORSPEC_CORE", "python"
@@ -50,9 +50,9 @@ class _Sources(MetaPathFinder):
 def _choose(wanted: str) -> None:
     """Do what the variable says. Raises EngineError where it says nothing that is known."""
     if wanted not in ("", SOURCES):
-        hint = f"leave it out, or set it to {SOURCES!r}"
-        problem = Problem(VARIABLE, "names no build of the core", repr(wanted), hint)
-        raise EngineError(f"{VARIABLE} is {wanted!r}", [problem])
+        hint = f"leave it out for what is compiled, or set it to {SOURCES!r} for the sources"
+        problem = Problem(VARIABLE, f"must be {SOURCES!r} or left out", shown(wanted), hint)
+        raise EngineError("a wrong environment variable", [problem])
     if wanted:
         sys.meta_path.insert(0, _Sources())
 

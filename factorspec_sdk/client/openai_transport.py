@@ -30,12 +30,22 @@ _LONGEST_WAIT_S = 5.0
 _NO_KEY = "none"
 
 
-def _check_url(base_url: str) -> None:
-    """Raises DeclarationError for an address without http:// or https://."""
+def check_url(base_url: str, *, name: str = "base_url") -> None:
+    """Raises DeclarationError for an address without http:// or https://; ``name``: of what holds it."""
     if not str(base_url).lower().startswith(("http://", "https://")):
         host = str(base_url).rpartition("//")[2].removesuffix("/").removesuffix("/v1") or "127.0.0.1:8000"
         hint = f"write it like 'http://{host}/v1'"
-        problem = Problem("base_url", "must begin with http:// or https://", shown(base_url), hint)
+        problem = Problem(name, "must begin with http:// or https://", shown(base_url), hint)
+        raise DeclarationError("the server cannot be asked", [problem])
+
+
+def check_key(api_key: str | None, *, name: str = "api_key") -> None:
+    """Raises DeclarationError for a key that no header holds; it tells a character of it, never the key."""
+    key = str(api_key or "")
+    wrong = next((each for each in key if not (each.isascii() and each.isprintable())), None)
+    if wrong is not None:
+        reason = f"must be printable ASCII characters, but holds {wrong!r}"
+        problem = Problem(name, reason, None, "set it to the key as the server has it")
         raise DeclarationError("the server cannot be asked", [problem])
 
 
@@ -46,7 +56,8 @@ class OpenAITransport:
     """
 
     def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
-        _check_url(base_url)
+        check_url(base_url)
+        check_key(api_key)
         package = _package()
         self._base_url = base_url
         self._client = package.OpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)
@@ -91,7 +102,8 @@ class AsyncOpenAITransport:
     """``OpenAITransport`` for asyncio."""
 
     def __init__(self, base_url: str, *, api_key: str | None, attempts: int) -> None:
-        _check_url(base_url)
+        check_url(base_url)
+        check_key(api_key)
         package = _package()
         self._base_url = base_url
         self._client = package.AsyncOpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0)

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hatchling.bridge.app import Application
 
 import factorspec_sdk as fs
 import hatch_build
@@ -129,7 +131,37 @@ def test_sources_can_be_asked_for() -> None:
 def test_an_unknown_build_is_refused_by_name() -> None:
     told = ask("fast")
     assert told.returncode == 1
-    assert "EngineError" in told.stderr and "FACTORSPEC_CORE" in told.stderr
+    said = (
+        "EngineError: a wrong environment variable: FACTORSPEC_CORE: must be 'python' or left out (got 'fast"
+    )
+    assert said in told.stderr
+
+
+@pytest.mark.parametrize(
+    "entry", [["-m", "factorspec_server"], ["-c", "import factorspec_server.cli as c; c.main()"]]
+)
+def test_on_the_command_line_an_unknown_build_is_a_wrong_usage(entry: list[str]) -> None:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "server")])
+    environment = {**os.environ, "FACTORSPEC_CORE": "foo", "PYTHONPATH": path}
+    told = subprocess.run(
+        [sys.executable, *entry, "--version"], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr == (
+        "error: a wrong environment variable: FACTORSPEC_CORE: must be 'python' or left out (got 'foo'). "
+        "leave it out for what is compiled, or set it to 'python' for the sources\n[engine_error]\n"
+    )
+
+
+def test_a_wish_to_compile_that_is_none_ends_the_build(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FACTORSPEC_COMPILE", "yes")
+    nothing: Any = None
+    hook = hatch_build.CompiledCore("", {}, nothing, nothing, "", "wheel", Application())
+    with pytest.raises(SystemExit):
+        hook.initialize("standard", {})
+    assert "FACTORSPEC_COMPILE must be 1 to compile, or 0" in capsys.readouterr().err
 
 
 def test_is_compiled_tells_what_was_imported() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from factorspec_server.cli import app
+from factorspec_server.commands.app import app
 
 
 @pytest.mark.parametrize("option", ["--device", "--dtype", "--drafting"])

@@ -25,18 +25,22 @@ from langchain_core.load.serializable import SerializedConstructor, SerializedNo
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
-from langchain_core.utils import from_env, secret_from_env
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, SkipValidation, field_validator
 
 from factorspec_integrations.langchain.connections import Connections
 from factorspec_integrations.langchain.enforced import Enforced, StreamWatch
+from factorspec_integrations.langchain.environment import (
+    KEY_VARIABLE,
+    api_key_of_environment,
+    base_url_of_environment,
+)
 from factorspec_integrations.langchain.messages import PROVIDER, chunks_of, result_of, turns_of
 from factorspec_integrations.langchain.record_call import Method, RecordCall
 from factorspec_integrations.langchain.record_runnable import RecordRunnable
 from factorspec_integrations.langchain.schemas import response_format_of
 from factorspec_integrations.langchain.tools import ToolChoice, ToolLike, choice_entry, tool_entries
 from factorspec_sdk.client import Client
-from factorspec_sdk.client.client import DEFAULT_BASE_URL, TIMEOUT_S
+from factorspec_sdk.client.client import TIMEOUT_S
 from factorspec_sdk.client.conversation import turns_of as sendable
 from factorspec_sdk.client.transport import JsonObject, Transport
 from factorspec_sdk.errors import DeclarationError, Problem, shown
@@ -66,9 +70,9 @@ class ChatFactorSpec(BaseChatModel):
 
     model: str | None = None
     """Name of the model; None takes the first that is served."""
-    base_url: str = Field(default_factory=from_env("FACTORSPEC_BASE_URL", default=DEFAULT_BASE_URL))
+    base_url: str = Field(default_factory=base_url_of_environment)
     """Of an OpenAI-compatible server that has FactorSpec; else ``$FACTORSPEC_BASE_URL``."""
-    api_key: SecretStr | None = Field(default_factory=secret_from_env("FACTORSPEC_API_KEY", default=None))
+    api_key: SecretStr | None = Field(default_factory=api_key_of_environment)
     """What the server asks for, if it does; else ``$FACTORSPEC_API_KEY``."""
     engine: SkipValidation[Transport | None] = Field(default=None, exclude=True, repr=False)
     """What answers instead of a server, such as ``fs.Client.local().transport``."""
@@ -330,7 +334,7 @@ class ChatFactorSpec(BaseChatModel):
     @property
     def lc_secrets(self) -> dict[str, str]:
         """Where a loaded model takes its key from."""
-        return {"api_key": "FACTORSPEC_API_KEY"}
+        return {"api_key": KEY_VARIABLE}
 
     @classmethod
     def is_lc_serializable(cls) -> bool:

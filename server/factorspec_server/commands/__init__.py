@@ -1,1 +1,1 @@
-"""What each command of the command line does, one file each; ``cli.py`` holds their options."""
+"""What each command of the command line does, one file each; ``app.py`` holds their options."""

@@ -1,11 +1,13 @@
-"""Who may reach a server, and where it listens."""
+"""What is looked at before a server starts: who may reach it, where it listens, and where it keeps files."""
 
 from __future__ import annotations
 
 import errno
 import socket
 
+from factorspec_sdk.errors import EngineError
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
+from factorspec_server.engines.cache_dir import cache_dir
 from factorspec_server.settings import LOOPBACK_NAMES, is_loopback
 
 BACKLOG = 128
@@ -16,12 +18,35 @@ def check_access(host: str, api_key: str | None, *, insecure: bool) -> None:
     """Raise CommandError where others could reach a server without a key, and nobody said that they may."""
     if api_key == "":
         raise CommandError("the API key is empty; leave it out or give one", USAGE)
+    if api_key is not None and (unsent := _unsent(api_key)):
+        raise CommandError(
+            f"the API key (FACTORSPEC_API_KEY, --api-key) holds {unsent!r} where no request can: "
+            "it must be printable, without spaces around it; set another",
+            USAGE,
+        )
     if not is_loopback(host) and api_key is None and not insecure:
         raise CommandError(
             f"other machines could reach {host!r}: set FACTORSPEC_API_KEY, "
             "or say --insecure if that is what you want",
             USAGE,
         )
+
+
+def _unsent(api_key: str) -> str | None:
+    """The first character that would be lost or refused on its way in a header; None: there is none."""
+    ends = {0, len(api_key) - 1}
+    return next(
+        (each for at, each in enumerate(api_key) if not each.isprintable() or (at in ends and each == " ")),
+        None,
+    )
+
+
+def check_cache() -> None:
+    """Raise CommandError where the environment names a cache that cannot be one."""
+    try:
+        cache_dir()
+    except EngineError as error:
+        raise CommandError(str(error), USAGE) from error
 
 
 def allowed_hosts(host: str, api_key: str | None) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
-from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, listening
+from factorspec_server.commands.access import BACKLOG, allowed_hosts, check_access, check_cache, listening
 from factorspec_server.commands.constraint_workers import num_workers, started
 from factorspec_server.commands.failures import USAGE, CommandError
 from factorspec_server.drafting import DEFAULT_WIDTH
@@ -57,10 +57,11 @@ def serve(options: ServeOptions, tell: Callable[[str], None]) -> None:
 
     Raises:
         CommandError: others could reach the server without a key, there is a width for what guesses nothing,
-            the port is taken, or workers are wanted that this system cannot have.
+            the port is taken, workers are wanted that this system cannot have, or the environment is wrong.
         FactorspecError: the model cannot be loaded, or no constraint worker starts.
     """
     check_access(options.host, options.api_key, insecure=options.insecure)
+    check_cache()
     _check_width(options)
     num_workers(options.workers, os.environ, usable_cores())  # what is wrong with it is said before loading
     # first of all: loading takes a while, and a taken port should not be found out after it

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
 from factorspec_sdk.errors import EngineError, ModelNotFound
-from factorspec_server.commands.access import allowed_hosts, check_access, listening
+from factorspec_server.commands.access import allowed_hosts, check_access, check_cache, listening
 from factorspec_server.commands.failures import ENGINE, USAGE, CommandError
 from factorspec_server.engines.load import DEFAULT_MODEL, DtypeName
 from factorspec_server.engines.smollm2 import smollm2_dir
@@ -26,7 +26,7 @@ from factorspec_server.sglang.launch_causes import FlagError
 from factorspec_server.sglang.launch_flags import LaunchOptions, model_bytes, sglang_environment
 from factorspec_server.sglang.model_folder import check_model_folder
 from factorspec_server.sglang.service_settings import ServiceSettings, keeps_records
-from factorspec_server.sglang.speculation import Speculation
+from factorspec_server.sglang.speculation import EARLIER_VARIABLE, Speculation
 from factorspec_server.version import distribution_version
 
 # Beside the weights, on a CPU: three processes with torch, and keys and values.
@@ -70,6 +70,7 @@ def serve_sglang(options: ServeSglangOptions, tell: Callable[[str], None]) -> No
     device = _device(options.device)
     version = check_version(device, tell)
     check_access(options.host, options.api_key, insecure=options.insecure)
+    check_cache()
     with closing(listening(options.host, options.port)) as listener:
         port = cast(int, listener.getsockname()[1])
     launch_options = _launch_options(options, device, port)
@@ -95,7 +96,7 @@ def _serve(
 
 def _launch_options(options: ServeSglangOptions, device: Literal["cpu", "cuda"], port: int) -> LaunchOptions:
     model, name = _model(options.model, options.passed_on)
-    _check_settings()
+    _check_settings({**os.environ, EARLIER_VARIABLE: ""})  # read as an option, which takes more words
     _check_memory(model, device)
     return LaunchOptions(
         model=model,
@@ -126,10 +127,10 @@ def _device(wanted: str | None) -> Literal["cpu", "cuda"]:
     return "cuda"
 
 
-def _check_settings() -> None:
+def _check_settings(environment: Mapping[str, str]) -> None:
     """Raise CommandError where an environment variable of the worker's has a wrong value."""
     try:
-        Speculation.read(os.environ)
+        Speculation.read(environment)
     except ValueError as error:
         raise CommandError(str(error), USAGE) from error
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from factorspec_sdk.errors import shown
 from factorspec_server.engines.threads import usable_cores
 from factorspec_server.sglang import compat
 
@@ -50,7 +51,7 @@ class ServiceSettings:
         text = environment.get(WORKERS_VARIABLE, "")
         if text and not (text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= MOST_WORKERS):
             raise ValueError(
-                f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {text[:40]!r}"
+                f"{WORKERS_VARIABLE} must be a number from 0 to {MOST_WORKERS}, got {shown(text)}"
             )
         workers = int(text) if text else _usual_workers(device)
         return cls(workers if can_serve() else 0, _deadline_s(environment.get(DEADLINE_VARIABLE, "")))
@@ -92,6 +93,6 @@ def _deadline_s(text: str) -> float:
         found = 0.0
     if not 0 < found <= _MOST_DEADLINE_S:  # NaN too
         raise ValueError(
-            f"{DEADLINE_VARIABLE} must be seconds above 0 up to {_MOST_DEADLINE_S:g}, got {text!r}"
+            f"{DEADLINE_VARIABLE} must be seconds above 0 up to {_MOST_DEADLINE_S:g}, got {shown(text)}"
         )
     return found

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from factorspec_sdk.errors import shown
 from factorspec_server.drafting import DraftingSpec, PolicyName
 from factorspec_server.settings import DraftingName
 
@@ -35,6 +36,7 @@ EARLIER_VARIABLE = "FACTORSPEC_EARLIER"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _ROWS = 7, 256
+_MOST = 999_999
 _LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
 #: what ``auto`` is; guesses rest where they do not pay (``guess_gate.py``)
 _BEST: PolicyName = "tree"
@@ -75,8 +77,10 @@ class Speculation:
             ValueError: one has no value that there is.
         """
         log = environment.get("FACTORSPEC_STEP_LOG")
-        if log and not Path(log).parent.is_dir():
-            raise ValueError(f"FACTORSPEC_STEP_LOG must be a file in a folder that is there, got {log!r}")
+        if log and not _can_be_file(Path(log)):
+            raise ValueError(
+                f"FACTORSPEC_STEP_LOG must be a file in a folder that is there, got {shown(log)}"
+            )
         return cls(
             _widths(environment.get("FACTORSPEC_WIDTHS", "")),
             _switch(environment, "FACTORSPEC_RAGGED"),
@@ -98,7 +102,7 @@ class Speculation:
 def _switch(environment: Mapping[str, str], name: str) -> bool | None:
     text = environment.get(name, "")
     if text not in ("", "0", "1"):
-        raise ValueError(f"{name} must be 0 or 1, got {text!r}")
+        raise ValueError(f"{name} must be 0 or 1, got {shown(text)}")
     return text == "1" if text else None
 
 
@@ -111,13 +115,13 @@ def _drafting(given: str) -> DraftingName:
     for known in DRAFTINGS:
         if given == known:
             return known
-    raise ValueError(f"{DRAFTING_VARIABLE} must be one of {', '.join(DRAFTINGS)}, got {given!r}")
+    raise ValueError(f"{DRAFTING_VARIABLE} must be one of {', '.join(DRAFTINGS)}, got {shown(given)}")
 
 
 def _above_0(environment: Mapping[str, str], name: str, usual: int) -> int:
     text = environment.get(name, "")
-    if text and not (text.isascii() and text.isdigit() and int(text)):
-        raise ValueError(f"{name} must be a number above 0, got {text!r}")
+    if text and not (_is_number(text) and int(text)):
+        raise ValueError(f"{name} must be a number from 1 to {_MOST}, got {shown(text)}")
     return int(text) if text else usual
 
 
@@ -125,12 +129,23 @@ def _widths(text: str) -> tuple[int, ...]:
     if not text:
         return _WIDTHS
     parts = text.split(",")
-    widths = tuple(int(part) for part in parts if part.strip().isdigit())
+    widths = tuple(int(part) for part in parts if _is_number(part.strip()))
     if len(widths) != len(parts) or widths[:1] != (1,) or list(widths) != sorted(set(widths)):
         raise ValueError(
-            f"FACTORSPEC_WIDTHS must be numbers that ascend from 1, such as 1,8,32, got {text!r}"
+            f"FACTORSPEC_WIDTHS must be numbers that ascend from 1, such as 1,8,32, got {shown(text)}"
         )
     return widths
+
+
+def _can_be_file(path: Path) -> bool:
+    try:
+        return path.parent.is_dir() and not path.is_dir()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(_MOST))
 
 
 def most_inputs(device: str) -> int:

@@ -316,6 +316,23 @@ def test_keys_of_other_services_are_left_alone(monkeypatch: pytest.MonkeyPatch) 
     assert "elsewhere" not in llm.base_url
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("FACTORSPEC_BASE_URL", "foo", r"FACTORSPEC_BASE_URL: must begin with http.* \(got 'foo'\)"),
+        ("FACTORSPEC_API_KEY", "schlüssel", "FACTORSPEC_API_KEY: must be printable ASCII .* holds 'ü'"),
+        ("FACTORSPEC_API_KEY", "a\nb", r"FACTORSPEC_API_KEY: must be printable ASCII .* holds '\\n'"),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_told_by_name(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(fs.DeclarationError, match=told) as caught:
+        ChatFactorSpec()
+    assert "schl" not in str(caught.value)
+
+
 @IN_BETA
 def test_an_engine_does_not_travel() -> None:
     llm, _ = chat()

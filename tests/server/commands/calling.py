@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from factorspec_server.cli import app
+from factorspec_server.commands.app import app
 
 ROOT = Path(__file__).resolve().parents[3]
 

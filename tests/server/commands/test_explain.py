@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from factorspec_server.cli import app
+from factorspec_server.commands.app import app
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": 500}
 ORDER: dict[str, Any] = {

@@ -53,7 +53,7 @@ def test_a_defect_is_told_without_a_traceback(spec: str, monkeypatch: pytest.Mon
     def fail(*arguments: object) -> None:
         raise KeyError("unexpected")
 
-    monkeypatch.setattr("factorspec_server.cli.report_on", fail)
+    monkeypatch.setattr("factorspec_server.commands.app.report_on", fail)
     result = run("report", spec)
     assert result.exit_code == 5
     assert "This is a defect of factorspec" in result.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from factorspec_sdk.errors import shown
 from factorspec_server.settings import is_loopback
 from tests.server.commands.calling import process, run
 
@@ -44,6 +45,39 @@ def test_serve_says_before_it_loads_what_is_wrong_with_the_workers(
     result = run("serve", "--port", "0", "--model", str(tmp_path / "nothing"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert "FACTORSPEC_WORKERS must be a number from 0 to 64, got '1000'" in result.stderr
+
+
+@pytest.mark.parametrize("engine", ["embedded", "sglang"])
+@pytest.mark.parametrize("value", ["foo", "2"])
+def test_serve_says_what_a_switch_of_the_environment_may_be(
+    monkeypatch: pytest.MonkeyPatch, engine: str, value: str
+) -> None:
+    monkeypatch.setenv("FACTORSPEC_EARLIER", value)
+    monkeypatch.setenv("COLUMNS", "200")
+    result = run("serve", "--port", "0", "--engine", engine)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"FACTORSPEC_EARLIER must be 0 or 1, got {value!r}" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["file", "~nobody-of-that-name/x", "x" * 5000])
+def test_serve_says_before_it_loads_that_the_cache_is_no_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FACTORSPEC_CACHE", place)
+    result = run("serve", "--port", "0")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"FACTORSPEC_CACHE: must be a directory (got {shown(place)}). name one" in result.stderr
+
+
+@pytest.mark.parametrize("key", ["secret\r", "se\ncret", " secret"])
+def test_serve_refuses_a_key_that_no_request_can_hold(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("FACTORSPEC_API_KEY", key)
+    result = run("serve", "--port", "0", "--model", "nothing")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "(FACTORSPEC_API_KEY, --api-key) holds " in result.stderr
+    assert "secret" not in result.stderr
 
 
 def test_serve_says_that_a_model_is_missing(tmp_path: Path) -> None:

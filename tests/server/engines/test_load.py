@@ -155,7 +155,10 @@ def test_an_unwritable_cache_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
     monkeypatch.setenv("FACTORSPEC_CACHE", str(blocked))
-    with pytest.raises(ModelNotFound, match="FACTORSPEC_CACHE"):
+    with pytest.raises(EngineError, match=r"FACTORSPEC_CACHE: must be a directory \(got"):
+        load_model("smollm2")
+    monkeypatch.setenv("FACTORSPEC_CACHE", "/proc/nowhere")
+    with pytest.raises(ModelNotFound, match="set FACTORSPEC_CACHE to another directory"):
         load_model("smollm2")
 
 

@@ -207,9 +207,11 @@ def serve(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> list[str]:
     return told
 
 
+@pytest.mark.parametrize("earlier", ["", "1", "false"])
 def test_the_command_says_what_is_served_and_that_it_ended(
-    stand_in: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    stand_in: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, earlier: str
 ) -> None:
+    monkeypatch.setenv("FACTORSPEC_EARLIER", earlier)
     model = tmp_path / "model-x"
     model.mkdir()
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
