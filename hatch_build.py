@@ -46,7 +46,7 @@ MODULES = (
     *_paths("graph", "best clamps components contracted cuts factor_graph factors layers promise runs"),
     *_paths("graph", "search segments sequence wide_steps"),
     *_paths("decoding", "canonical_session hypotheses layout likeness opening planning run_tree runs"),
-    *_paths("decoding", "session trail"),
+    *_paths("decoding", "session standing trail"),
     # not masks: the server's rows in shared memory are of a class that inherits from its Allowed
     *_paths("tokens", "added canonical certain cuts digit_walk forms held merged numbers rows"),
     *_paths("tokens", "single_digits walks"),

@@ -10,7 +10,8 @@ from factorspec_sdk.decoding.earlier import Earlier
 from factorspec_sdk.decoding.plan import Choice, DraftKind, Guess, GuessPolicy, Plan, Position, Shape
 from factorspec_sdk.decoding.report import Origin, Report
 from factorspec_sdk.decoding.row_filling import fill_rows
-from factorspec_sdk.decoding.session import OnBudget, Session, SessionState
+from factorspec_sdk.decoding.session import Session
+from factorspec_sdk.decoding.standing import OnBudget, SessionState
 
 __all__ = [
     "CanonicalSession",

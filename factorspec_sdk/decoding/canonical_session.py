@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 from factorspec_sdk.decoding.limit import TokenLimit
 from factorspec_sdk.decoding.report import Report, TextFilter
 from factorspec_sdk.decoding.runs import Hypotheses
-from factorspec_sdk.decoding.session import OnBudget, Session
+from factorspec_sdk.decoding.session import Session
+from factorspec_sdk.decoding.standing import OnBudget
 from factorspec_sdk.decoding.token_ids import token_id
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from factorspec_sdk.decoding.rehearsal import begin, rehearse, wants_rehearsal
 from factorspec_sdk.decoding.run_tree import RunTree
 from factorspec_sdk.decoding.runs import Hypotheses
 from factorspec_sdk.decoding.search import shortest
-from factorspec_sdk.decoding.session import OnBudget, Session
+from factorspec_sdk.decoding.session import Session
+from factorspec_sdk.decoding.standing import OnBudget
 from factorspec_sdk.errors import (
     BudgetSpent,
     DeclarationError,
