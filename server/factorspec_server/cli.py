@@ -25,3 +25,7 @@ def main() -> None:
         sys.stderr.write(f"error: {error}\n[{error.code}]\n")
         sys.exit(_USAGE)
     app()
+
+
+if __name__ == "__main__":
+    main()
