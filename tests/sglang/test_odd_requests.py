@@ -65,3 +65,27 @@ def test_a_record_ends_where_the_context_does() -> None:
     error = post("/v1/chat/completions", messages=messages, response_format=wanted).json()["error"]
     assert (error["code"], error["param"]) == ("token_limit_too_small", "/messages")
     assert error["token_limit"] < error["shortest"]
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**6, 1 << 40])
+def test_ids_that_the_model_lacks_are_refused_by_their_place(wrong: int) -> None:
+    short = {"max_new_tokens": 1}
+    prompt, told = [5, 6, wrong], f"token id {wrong} at position 2"
+    asked = [
+        (post("/generate", input_ids=prompt, sampling_params=short), ""),
+        (post("/generate", input_ids=prompt, sampling_params={**short, "n": 3}), ""),
+        (post("/generate", input_ids=[[5], prompt], sampling_params=short), " of prompt 1"),
+        (post("/v1/completions", prompt=prompt, max_tokens=1), ""),
+        (post("/v1/completions", prompt=[[5], prompt], max_tokens=1, n=2), " of prompt 1"),
+        (post("/v1/completions", prompt=prompt, max_tokens=1, stream=True), ""),
+        (chat({"type": "text"}, input_ids=prompt, max_tokens=1), ""),
+        (chat({"type": "text"}, input_ids=prompt, max_tokens=1, stream=True), ""),
+    ]
+    for answer, prompt_told in asked:
+        assert answer.status_code == 400, answer.text
+        assert f"{told}{prompt_told} is none of the model's, which are from 0 to " in answer.text
+    stream = post("/generate", input_ids=prompt, sampling_params=short, stream=True)
+    assert told in stream.text and '"code":400' in stream.text
+    right = [[5, 6], [7]]
+    assert len(post("/generate", input_ids=right, sampling_params=short).json()) == len(right)
+    assert post("/v1/completions", prompt=right[0], max_tokens=1).status_code == 200

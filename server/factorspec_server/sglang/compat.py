@@ -69,6 +69,8 @@ _MODULES = {
 
 BATCH_HANDLED = "sglang.srt.managers.tokenizer_manager.TokenizerManager._handle_batch_request"
 """Answers a request for more than one text."""
+REQUEST_ENTERED = "sglang.srt.managers.tokenizer_manager.TokenizerManager._init_req_state"
+"""Notes a request among those that run, before anything is done for it; what it raises is answered 400."""
 GRAMMAR_ASKED = "sglang.srt.constrained.grammar_manager.GrammarManager.process_req_with_grammar"
 """Asks the backend for a request's grammar, once it is known how many tokens the request may write."""
 ARGUMENTS_CHECKED = "sglang.srt.server_args.ServerArgs.check_server_args"

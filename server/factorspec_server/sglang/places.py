@@ -28,14 +28,15 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     # registering
     "sglang.srt.plugins.hook_registry:HookRegistry.register(target, hook, hook_type)",
     *_of("sglang.srt.plugins.hook_registry:HookRegistry", "_hooks"),
-    *_of("sglang.srt.plugins.hook_registry:HookType", "AFTER", "AROUND"),
+    *_of("sglang.srt.plugins.hook_registry:HookType", "AFTER", "AROUND", "BEFORE"),
     "sglang.srt.server_args:add_grammar_backend_choices",
     "sglang.srt.server_args:GRAMMAR_BACKEND_CHOICES",
     "sglang.srt.server_args:ServerArgs.check_server_args(self)",
     "sglang.srt.entrypoints.http_server:app",
     *_of("sglang.srt.managers.tokenizer_manager:TokenizerManager", "rid_to_state",
-         "_handle_batch_request(obj, request)"),
-    *_of("sglang.srt.managers.io_struct:GenerateReqInput", "rid", "parallel_sample_num"),
+         "_handle_batch_request(obj, request)", "_init_req_state(obj)", "mm_processor", "model_config"),
+    *_of("sglang.srt.managers.io_struct:GenerateReqInput", "rid", "parallel_sample_num", "is_single",
+         "batch_size", "input_ids", "lora_path", "contains_mm_input", "__getitem__(i)"),
     # the grammar backend
     f"{_GRAMMARS}:register_grammar_backend(name, init_func)",
     f"{_GRAMMARS}:BaseGrammarBackend.get_cached_or_future_value(key, require_reasoning)",

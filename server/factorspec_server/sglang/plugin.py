@@ -14,6 +14,7 @@ from factorspec_sdk.errors import EngineError
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.asked_salt import grammar_asked
 from factorspec_server.sglang.dropped_names import batch_handled
+from factorspec_server.sglang.entered import request_entered
 
 _logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ def register() -> None:
     _hook(compat.GRAMMAR_ASKED, grammar_asked, compat.HookType.AROUND)
     _hook(compat.GRAMMAR_ASKED, _room_told, compat.HookType.BEFORE)
     _hook(compat.BATCH_HANDLED, batch_handled, compat.HookType.AROUND)
+    _hook(compat.REQUEST_ENTERED, request_entered, compat.HookType.BEFORE)
     _add_algorithm()
     if compat.is_cpu():
         _fill_gaps_on_cpu()
