@@ -89,3 +89,12 @@ def test_ids_that_the_model_lacks_are_refused_by_their_place(wrong: int) -> None
     right = [[5, 6], [7]]
     assert len(post("/generate", input_ids=right, sampling_params=short).json()) == len(right)
     assert post("/v1/completions", prompt=right[0], max_tokens=1).status_code == 200
+
+
+@pytest.mark.parametrize("with_relations", [False, True])
+def test_several_names_for_one_chat_are_refused(with_relations: bool) -> None:
+    wanted = {"type": "json_schema", "json_schema": {"name": "note", "schema": DOCUMENT}}
+    answer = chat(wanted if with_relations else {"type": "text"}, max_tokens=90, rid=["a", "b"])
+    assert answer.status_code == 400
+    assert "rid must be a string beside a single prompt, got ['a', 'b']" in answer.text
+    assert chat({"type": "text"}, max_tokens=1, rid="a name").status_code == 200

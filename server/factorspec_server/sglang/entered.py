@@ -1,8 +1,9 @@
-"""Requests that would end SGLang's scheduler are refused where SGLang takes them in.
+"""Requests that would end SGLang's scheduler, or end as a 500, are refused where SGLang takes them in.
 
 Clients give token ids at ``/generate``, ``/v1/completions`` and ``/v1/chat/completions``, and SGLang hands
 them on as they are: one that is no row of the model's embedding is an illegal access on CUDA, an IndexError
-on CPU, and ends the scheduler with all that runs, whoever asked for it.
+on CPU, and ends the scheduler with all that runs, whoever asked for it. A list as ``rid`` of a
+single prompt is no key of SGLang's table of requests.
 
 SGLang answers 400 with the text of a ValueError. Nothing of the request is noted before.
 """
@@ -27,6 +28,8 @@ def request_entered(manager: Any, obj: Any, *_: Any, **__: Any) -> None:
         ValueError: it is refused.
     """
     is_single = getattr(obj, "is_single", True)
+    if is_single and not isinstance(obj.rid, str):
+        raise ValueError(f"rid must be a string beside a single prompt, got {shown(obj.rid)}; write one name")
     if getattr(obj, "input_ids", None) is None:
         return
     if is_single:

@@ -85,3 +85,9 @@ def test_adapters_may_have_more_tokens() -> None:
     enter(Request([VOCABULARY], lora_path="adapter"))
     with pytest.raises(ValueError, match=r"token id -1 .* which are not negative"):
         enter(Request([-1], lora_path="adapter"))
+
+
+@pytest.mark.parametrize("ids", [None, [1, 2]])
+def test_a_single_prompt_has_one_name(ids: Any) -> None:
+    with pytest.raises(ValueError, match=r"rid must be a string beside a single prompt, got \['a'\]"):
+        enter(Request(ids, ["a"]))
