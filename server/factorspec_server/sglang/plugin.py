@@ -53,9 +53,18 @@ def _room_told(manager: Any, req: Any) -> None:
 
 
 def _arguments_checked(result: object, server_args: Any) -> None:
-    """Let answers over HTTP say what was enforced."""
+    """Look at our own settings, before a model is loaded, and let answers over HTTP say what was enforced.
+
+    Raises:
+        ValueError: an environment variable has a wrong value.
+    """
+    if compat.setting(server_args, "grammar_backend") != compat.BACKEND_NAME:
+        return
+    from factorspec_server.sglang.service_settings import ServiceSettings
+
+    ServiceSettings.read(os.environ, str(compat.setting(server_args, "device")))
     app = compat.http_app()
-    if app is None or compat.setting(server_args, "grammar_backend") != compat.BACKEND_NAME:
+    if app is None:
         return
     if compat.setting(server_args, "tokenizer_worker_num") > 1:
         _logger.warning("with --tokenizer-worker-num above 1 answers do not say which spec was enforced")

@@ -70,6 +70,17 @@ def test_entry_points_import_neither_torch_nor_sglang() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.parametrize("variable", ["FACTORSPEC_WORKERS", "FACTORSPEC_DEADLINE_S"])
+def test_a_wrong_setting_is_told_before_a_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setattr(compat, "setting", lambda server_args, name: server_args[name])
+    monkeypatch.setenv(variable, "x")
+    with pytest.raises(ValueError, match=f"{variable} must be .* got 'x'"):
+        plugin._arguments_checked(None, {"grammar_backend": "factorspec", "device": "cpu"})
+    plugin._arguments_checked(None, {"grammar_backend": "xgrammar", "device": "cpu"})
+
+
 def test_names_of_sglang_are_looked_up_when_asked_for() -> None:
     with pytest.raises(AttributeError, match="NoSuchThing"):
         compat.NoSuchThing  # noqa: B018
