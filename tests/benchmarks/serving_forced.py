@@ -33,9 +33,16 @@ class Answers:
         self._known: dict[int, str] = {}
         self._gold: torch.Tensor | None = None
         self._starts: torch.Tensor | None = None
+        #: of each entry of a step with branches the first of its request; None: there are no branches
+        self._owners: torch.Tensor | None = None
 
     def note(self, batch: Any) -> None:
         """Take over the answers of requests that are new."""
+        first = {id(request): at for at, request in reversed([*enumerate(batch.reqs)])}
+        self._owners = None
+        if len(first) < len(batch.reqs):
+            owners = [first[id(request)] for request in batch.reqs]
+            self._owners = torch.tensor(owners).to(batch.device, non_blocking=True)
         for request in batch.reqs:
             if request.req_pool_idx is None:
                 continue  # it has ended while the step was prepared
@@ -64,7 +71,10 @@ class Answers:
             or forward_batch.req_pool_indices is None
         ):
             return
-        places, positions = _rows(forward_batch, len(logits))
+        requests = forward_batch.req_pool_indices
+        if self._owners is not None and forward_batch.forward_mode.is_target_verify():
+            requests = requests[self._owners]
+        places, positions = _rows(forward_batch, requests)
         count = len(places)
         at = positions + 1 - self._starts[places]
         token = self._gold[places, at.clamp(0, _MOST - 1)]
@@ -74,9 +84,10 @@ class Answers:
         logits[:count].scatter_(1, chosen, raised.to(logits.dtype))
 
 
-def _rows(forward_batch: Any, num_rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each row of logits the request's place, and the position of the token before the row's."""
-    places = forward_batch.req_pool_indices
+def _rows(forward_batch: Any, places: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each row of logits the request's place, and the position of the token before the row's; ``places``:
+    of each of the step's requests.
+    """
     if not forward_batch.forward_mode.is_target_verify():
         return places, forward_batch.seq_lens - 1
     info = forward_batch.spec_info

@@ -19,11 +19,13 @@ class Accepted(NamedTuple):
         tokens: (B, S) int64; of each request the first ``lengths`` are those that stand.
         lengths: (B,) int64.
         last: (B,) int64, the last of them.
+        entries: (B,) int64, the entry that each request's path ends in; None: its own chain.
     """
 
     tokens: torch.Tensor
     lengths: torch.Tensor
     last: torch.Tensor
+    entries: torch.Tensor | None = None
 
 
 class Ends(NamedTuple):
@@ -35,12 +37,30 @@ class Ends(NamedTuple):
     tokens: torch.Tensor
 
 
-def accept(ends: Ends, drawn: torch.Tensor) -> Accepted:
-    """Follow the chains. Changes ``ends.tokens``; never waits for the device.
+class Branches(NamedTuple):
+    """The N branches of a step behind its B chains, on the device; see ``StepBranches``.
+
+    Attributes:
+        owners, parents, decisions, heads: (N,) int64.
+        nodes: (N, S) int64.
+        depth: most branches on one path.
+    """
+
+    owners: torch.Tensor
+    parents: torch.Tensor
+    decisions: torch.Tensor
+    heads: torch.Tensor
+    nodes: torch.Tensor
+    depth: int
+
+
+def accept(ends: Ends, drawn: torch.Tensor, branches: Branches | None = None) -> Accepted:
+    """Follow the chains, and branches that begin with what was drawn. Changes ``ends.tokens``; nobody waits.
 
     Args:
         ends: of the step.
         drawn: (B, K) integers, drawn at each decision; what stands where a token is known counts for nothing.
+        branches: entries of ``ends`` and ``drawn`` behind those of requests.
     """
     values = torch.where(ends.known >= 0, ends.known, drawn.to(torch.int64))
     stands = values == ends.guesses
@@ -48,7 +68,26 @@ def accept(ends: Ends, drawn: torch.Tensor) -> Accepted:
     at = stands.to(torch.int64).cumprod(dim=1).sum(dim=1, keepdim=True)
     offset, last = ends.offsets.gather(1, at), values.gather(1, at)
     ends.tokens.scatter_(1, offset, last)
-    return Accepted(ends.tokens, offset.squeeze(1) + 1, last.squeeze(1))
+    lengths, last = offset.squeeze(1) + 1, last.squeeze(1)
+    if branches is None:
+        return Accepted(ends.tokens, lengths, last)
+    entries = _last_entries(branches, at.squeeze(1), last)
+    return Accepted(ends.tokens[entries], lengths[entries], last[entries], entries)
+
+
+def _last_entries(branches: Branches, at: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+    """The entry that each request's path ends in; ``at``, ``last``: (E,) of entries, where each ends."""
+    num_entries, parents = len(at), branches.parents
+    every = torch.arange(num_entries, device=at.device)
+    numbers = every[num_entries - len(parents) :]
+    goes_on = (at[parents] == branches.decisions) & (last[parents] == branches.heads)
+    # of each entry the branch that goes on where it ends, or itself; what does not go on is put behind all
+    behind = torch.cat((every, every[:1]))
+    behind.scatter_(0, torch.where(goes_on, parents, num_entries), numbers)
+    entries = every[: num_entries - len(parents)]
+    for _ in range(branches.depth):
+        entries = behind[entries]
+    return entries
 
 
 def accept_reference(

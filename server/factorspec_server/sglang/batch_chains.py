@@ -71,13 +71,21 @@ class BatchChains:
         self._fail = fail
         self._fail_between = fail if fail_between is None else fail_between
 
-    def of(self, requests: Sequence[Any], rooms: Sequence[int], *, guesses: bool = False) -> list[Chain]:
+    def of(
+        self,
+        requests: Sequence[Any],
+        rooms: Sequence[int],
+        *,
+        guesses: bool = False,
+        branches: bool = False,
+    ) -> list[Chain]:
         """The chain of each request.
 
         Args:
             requests: as SGLang has them.
             rooms: of each, the most tokens that its chain may have.
             guesses: chains may hold guesses.
+            branches: and branches.
         """
         chains = [ONE_TOKEN] * len(requests)
         drafted: list[tuple[int, Drafted]] = []
@@ -91,7 +99,8 @@ class BatchChains:
                 most = 0 if not room or takes_one_token(request) else room
                 try:
                     session, end = grammar.session, grammar.end_id
-                    asked.append(Asked(session, request.origin_input_ids, end, most, guesses and most > 0))
+                    may = guesses and most > 0
+                    asked.append(Asked(session, request.origin_input_ids, end, most, may, branches and may))
                     drafted.append((place, grammar))
                 except Exception as error:  # noqa: BLE001 - what it has to write first does not go
                     self._end(request, grammar, failure_of(error))
@@ -99,7 +108,7 @@ class BatchChains:
             if isinstance(found, Failed):
                 self._end(requests[place], grammar, found.error)
                 continue
-            if found.then is None:
+            if found.then is None and not found.branches:
                 chain = found
             else:
                 chain = _without_end(found, grammar.end_id) if may_stop(requests[place]) else found
@@ -150,9 +159,11 @@ def may_stop(request: Any) -> bool:
 
 def _without_end(chain: Chain, end_token: int) -> Chain:
     """The chain, short of what ends the record."""
-    if chain.then == end_token and chain.tokens:
-        return chain.cut(len(chain.tokens) - 1)
-    return chain
+    if not chain.branches:
+        return chain.cut(len(chain.tokens) - 1) if chain.then == end_token and chain.tokens else chain
+    sizes = [len(chain.tokens), *(branch.size for branch in chain.branches)]
+    ends = [each.then == end_token for each in chain.entries]
+    return chain.pruned([max(0, size - end) for size, end in zip(sizes, ends, strict=True)])
 
 
 def takes_one_token(request: Any) -> bool:

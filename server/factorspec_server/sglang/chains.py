@@ -14,12 +14,17 @@ Invariants:
 - Decisions ascend by offset. Each but the last has a guess: the chain's token at its offset.
 - The last decision stands behind the whole chain, and then there is no ``then``; or there is ``then``, and no
   decision stands there.
+
+Where other tokens than the guess are likely, too, branches run beside the chain: each begins with one of them
+and is a chain behind it, as the chain of the request is one behind its last token. All of them together are
+the request's entries, numbered from 0, the chain itself; each stands behind the one that it hangs from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from factorspec_server.drafting.seam import Allowed, DraftKind, Plan
@@ -41,6 +46,31 @@ class Decision(NamedTuple):
     kind: DraftKind = "branch"
 
 
+class Branch(NamedTuple):
+    """What runs for another token than the guess.
+
+    Attributes:
+        parent: the entry that it hangs from.
+        decision: index of the decision there; the entry goes on behind it.
+        token: the other token.
+        chain: what is certain and guessed behind it, without branches of its own.
+        chance: that the token stands, and all before it, as estimated.
+        kind: what brought it in.
+    """
+
+    parent: int
+    decision: int
+    token: int
+    chain: Chain
+    chance: float = 1.0
+    kind: DraftKind = "branch"
+
+    @property
+    def size(self) -> int:
+        """Tokens that run for it."""
+        return 1 + len(self.chain.tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
     """See above.
@@ -49,15 +79,27 @@ class Chain:
         tokens: certain tokens and guesses.
         decisions: ascending by offset.
         then: the certain token behind the chain; None: the model decides there.
+        branches: of a request's chain, each behind its parent.
     """
 
     tokens: tuple[int, ...] = ()
     decisions: tuple[Decision, ...] = (Decision(0, None),)
     then: int | None = None
+    branches: tuple[Branch, ...] = ()
 
     def __post_init__(self) -> None:
         ends = bool(self.decisions) and self.decisions[-1].offset == len(self.tokens)
         assert ends != (self.then is not None), "a chain ends with a decision or with a certain token"
+
+    @property
+    def entries(self) -> Sequence[Chain]:
+        """The chain and those of its branches."""
+        return [self, *(branch.chain for branch in self.branches)] if self.branches else (self,)
+
+    @property
+    def num_drafted(self) -> int:
+        """Tokens that run behind the request's last one, branches included."""
+        return len(self.tokens) + sum(branch.size for branch in self.branches)
 
     @property
     def num_certain(self) -> int:
@@ -80,9 +122,42 @@ class Chain:
         return not self.decisions or self.decisions[0].offset == len(self.tokens)
 
     def cut(self, most: int) -> Chain:
-        """The chain's first ``most`` tokens; what comes behind them is known or decided as before."""
+        """At most ``most`` tokens: the chain's first ones, and of its branches, in order, what there is room
+        for. What comes behind them is known or decided as before.
+        """
+        if not self.branches:
+            return self._cut(most)
+        left = most - len(self.tokens)
+        sizes = [most]
+        for branch in self.branches:
+            sizes.append(max(0, min(left, branch.size)))
+            left -= branch.size
+        return self.pruned(sizes)
+
+    def pruned(self, sizes: Sequence[int]) -> Chain:
+        """Of each entry so many tokens: of a branch its first one included, 0: it does not run.
+
+        What hangs from where nothing runs any more goes with it.
+        """
+        chain = self._cut(sizes[0])
+        if not self.branches:
+            return chain
+        numbers, entries, branches = {0: 0}, [chain], list[Branch]()
+        for at, (branch, size) in enumerate(zip(self.branches, sizes[1:], strict=True), 1):
+            parent = numbers.get(branch.parent)
+            if size and parent is not None and entries[parent].has_guess(branch.decision):
+                numbers[at] = len(entries)
+                entries.append(branch.chain._cut(size - 1))  # noqa: SLF001
+                branches.append(branch._replace(parent=parent, chain=entries[-1]))
+        return Chain(chain.tokens, chain.decisions, chain.then, tuple(branches))
+
+    def has_guess(self, decision: int) -> bool:
+        """True if the chain goes on behind that decision."""
+        return decision < len(self.decisions) and self.decisions[decision].offset < len(self.tokens)
+
+    def _cut(self, most: int) -> Chain:
         if len(self.tokens) <= most:
-            return self
+            return self if not self.branches else Chain(self.tokens, self.decisions, self.then)
         kept = tuple(decision for decision in self.decisions if decision.offset <= most)
         is_decided = bool(kept) and kept[-1].offset == most
         return Chain(self.tokens[:most], kept, None if is_decided else self.tokens[most])
@@ -93,7 +168,7 @@ ONE_TOKEN = Chain()
 
 
 def chain_of(plan: Plan, end_token: int) -> Chain:
-    """The plan's likeliest path.
+    """What the plan has: its likeliest path, and branches where it guesses several tokens.
 
     Args:
         plan: of a session; each choice's first child is its likeliest.
@@ -105,33 +180,71 @@ def chain_of(plan: Plan, end_token: int) -> Chain:
         if plan.complete:
             return Chain(plan.tokens, (), end_token)
         return _ended(plan.tokens, (), None)  # a run that was cut somewhere
-    return _likeliest(plan, end_token)
+    walk = _Walk(plan, end_token)
+    chain, others = walk.path(-1)
+    branches: list[Branch] = []
+    waiting = [(-walk.chance(node), 0, decision, node) for decision, node in others]
+    heapify(waiting)
+    while waiting:  # the likeliest first, so that parents come before what hangs from them
+        chance, parent, decision, node = heappop(waiting)
+        behind, others = walk.path(node)
+        if behind is not None:
+            branches.append(Branch(parent, decision, plan.tokens[node], behind, -chance, plan.kinds[node]))
+            for at, other in others:
+                heappush(waiting, (-walk.chance(other), len(branches), at, other))
+    assert chain is not None
+    return replace(chain, branches=tuple(branches)) if branches else chain
 
 
-def _likeliest(plan: Plan, end_token: int) -> Chain:
-    decided = {choice.node: choice for choice in plan.choices}
-    certain = {plan.parents[node]: node for node, sure in enumerate(plan.certain) if sure}
-    tokens: list[int] = []
-    decisions: list[Decision] = []
-    at: int | None = -1
-    last = -1
-    while at is not None:
-        last = at
-        choice = decided.get(at)
-        if choice is None:
-            at = certain.get(at)
-        else:
-            at = choice.children[0] if choice.children else None
-            decisions.append(_decision(plan, len(tokens), choice.allowed, at))
-        if at is not None:
+class _Walk:
+    """Paths of a plan with guesses."""
+
+    def __init__(self, plan: Plan, end_token: int) -> None:
+        self._plan = plan
+        self._end_token = end_token
+        self._decided = {choice.node: choice for choice in plan.choices}
+        self._certain = {plan.parents[node]: node for node, sure in enumerate(plan.certain) if sure}
+
+    def chance(self, node: int) -> float:
+        """That the node stands, and all before it."""
+        return self._plan.chances[node] if self._plan.chances else 1.0
+
+    def path(self, node: int) -> tuple[Chain | None, list[tuple[int, int]]]:
+        """The likeliest path behind a node, and the other guesses at its decisions: (decision, node).
+
+        None: of what comes behind the node nothing is known, so that it cannot run; behind -1 something is.
+        """
+        plan = self._plan
+        tokens: list[int] = []
+        decisions: list[Decision] = []
+        others: list[tuple[int, int]] = []
+        last, at = node, self._next(node)
+        while True:
+            choice = self._decided.get(last)
+            if choice is not None:
+                others += [(len(decisions), other) for other in choice.children[1:]]
+                decisions.append(self._decision(len(tokens), choice.allowed, at))
+            if at is None:
+                break
             tokens.append(plan.tokens[at])
-    return _ended(tokens, decisions, end_token if plan.complete or last in plan.ends else None)
+            last, at = at, self._next(at)
+        ends = plan.complete or last in plan.ends
+        if not (tokens or decisions or ends or node < 0):
+            return None, []
+        chain = _ended(tokens, decisions, self._end_token if ends else None)
+        return chain, [(decision, other) for decision, other in others if chain.has_guess(decision)]
 
+    def _next(self, node: int) -> int | None:
+        """The node that comes next: the certain one, or the likeliest guess."""
+        choice = self._decided.get(node)
+        if choice is None:
+            return self._certain.get(node)
+        return choice.children[0] if choice.children else None
 
-def _decision(plan: Plan, offset: int, allowed: Allowed, guess: int | None) -> Decision:
-    if guess is None:
-        return Decision(offset, allowed)
-    return Decision(offset, allowed, plan.chances[guess] if plan.chances else 1.0, plan.kinds[guess])
+    def _decision(self, offset: int, allowed: Allowed, guess: int | None) -> Decision:
+        if guess is None:
+            return Decision(offset, allowed)
+        return Decision(offset, allowed, self.chance(guess), self._plan.kinds[guess])
 
 
 def _ended(tokens: Sequence[int], decisions: Sequence[Decision], then: int | None) -> Chain:

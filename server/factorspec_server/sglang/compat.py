@@ -63,6 +63,7 @@ _MODULES = {
     "HookRegistry": "sglang.srt.plugins.hook_registry",
     "HookType": "sglang.srt.plugins.hook_registry",
     "KVWriteLoc": "sglang.srt.mem_cache.memory_pool",
+    "MHATokenToKVPool": "sglang.srt.mem_cache.memory_pool",
     "apply_token_bitmask_inplace_triton": "sglang.kernels.ops.grammar.bitmask_ops",
     "is_cpu": "sglang.srt.utils",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -45,7 +46,15 @@ class Graphs:
         self.shapes = _eager(most, ragged=settings.ragged is not False)
         #: None: nobody waits for a step, so what it takes is not seen here
         self._costs = EagerCosts() if model_runner.device == "cpu" else None
-        self._num_ran = 0
+        self._num_ran = self._branches = 0
+
+    def allow_branches(self, most: int) -> None:
+        """Ragged steps may have so many branches beside their chains."""
+        self._branches = most
+        if self.shapes.many is not None and self.shapes.tiers:
+            self.shapes = replace(
+                self.shapes, many=replace(self.shapes.many, branches=most, entries=_MOST_EAGER)
+            )
 
     def ran(self, inputs: int, seconds: float) -> None:
         """A step took so long, if it was waited for."""
@@ -123,6 +132,8 @@ class Graphs:
             tiers=() if ragged is None else tuple(ragged.many_sizes),
             ragged=None if ragged is None else runners.costs([ragged], many=True),
             row_s=many_rows.row_s(logits),
+            branches=0 if ragged is None else self._branches,
+            entries=0 if ragged is None else ragged.max_bs,
         )
 
     @contextmanager

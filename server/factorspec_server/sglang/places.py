@@ -122,6 +122,13 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
          "stop_strs", "stop_regex_strs", "stop_token_ids", "frequency_penalty",
          "presence_penalty", "repetition_penalty"),
     "sglang.srt.model_executor.cuda_graph_config:Backend.DISABLED",
+    # branches
+    f"{_SPEC}.base_spec_worker:BaseSpecWorker.alloc_memory_pool",
+    *_of("sglang.srt.mem_cache.memory_pool:MHATokenToKVPool", "k_buffer", "v_buffer",
+         "move_kv_cache(tgt_loc, src_loc)", "use_native_move_kv_cache", "_kv_copy_config"),
+    *_of(_RUNNER, "req_to_token_pool", "token_to_kv_pool"),
+    "sglang.srt.mem_cache.memory_pool:ReqToTokenPool.req_to_token",
+    *_of(f"{_SCHEDULE}:ScheduleBatch", "orig_seq_lens", "multimodal_inputs"),
 )  # fmt: skip
 _ON_CPU: tuple[str | tuple[str, ...], ...] = (
     "sglang.srt.constrained.xgrammar_backend:XGrammarGrammar.apply_vocab_mask(logits, vocab_mask)",

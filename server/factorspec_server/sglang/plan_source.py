@@ -37,6 +37,7 @@ class Asked(NamedTuple):
         end_token: what is written behind the complete record.
         most: most tokens of the chain.
         guesses: the chain may hold guesses.
+        branches: and branches.
     """
 
     session: Session
@@ -44,6 +45,7 @@ class Asked(NamedTuple):
     end_token: int
     most: int
     guesses: bool = False
+    branches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,15 @@ class LocalPlans:
     Args:
         row_words: words of a row of the sessions' vocabulary; an engine's rows may be wider.
         policies: what to draft; None: what is certain.
+        trees: what to draft where there may be branches; None: the same.
     """
 
-    def __init__(self, row_words: int, policies: Policies | None = None) -> None:
+    def __init__(
+        self, row_words: int, policies: Policies | None = None, trees: Policies | None = None
+    ) -> None:
         self._row_words = row_words
         self._policies = Policies(lambda session, prompt: Certain()) if policies is None else policies
+        self._trees = self._policies if trees is None else trees
         self._choosing: list[tuple[int, Session]] = []
         self._resting = 0
 
@@ -117,7 +123,8 @@ class LocalPlans:
             if session.state == "refused":
                 raise SessionRefused("the session refused a token that it had allowed")
             if request.guesses and perf_counter() < until_s:
-                policy = self._policies.of(session, request.prompt)
+                policies = self._trees if request.branches else self._policies
+                policy = policies.of(session, request.prompt)
             return drafted_chain(policy.plan(session), request)
         except Exception as error:  # noqa: BLE001 - one request's session must not end the server
             return Failed(failure_of(error))
@@ -169,9 +176,10 @@ def drafted_chain(plan: Plan, request: Asked) -> Chain:
         SessionStalled: a decision of it allows nothing.
     """
     chain = chain_of(plan, request.end_token).cut(request.most)
-    for decision in chain.decisions:
-        if decision.allowed is not None and not decision.allowed.count:
-            raise SessionStalled("the session is open but allows no token")
+    for entry in chain.entries:
+        for decision in entry.decisions:
+            if decision.allowed is not None and not decision.allowed.count:
+                raise SessionStalled("the session is open but allows no token")
     return chain
 
 

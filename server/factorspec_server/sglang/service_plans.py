@@ -40,16 +40,23 @@ class ServicePlans:
         row_words: words of a row of its vocabulary; an engine's rows may be wider.
         most: tokens of the longest plan that is of use.
         drafting: what the service drafts; where a step has no guesses it is told to rest.
+        trees: what it drafts where there may be branches; None: the same.
     """
 
     def __init__(
-        self, service: ConstraintService, row_words: int, most: int, drafting: DraftingSpec = _CERTAIN
+        self,
+        service: ConstraintService,
+        row_words: int,
+        most: int,
+        drafting: DraftingSpec = _CERTAIN,
+        trees: DraftingSpec | None = None,
     ) -> None:
         self._service = service
         self._row_words = row_words
         self._most = most
         self._drafting = drafting
-        self._is_resting = False
+        self._trees = drafting if trees is None else trees
+        self._drafted = drafting
         self._prompted: WeakSet[Session] = WeakSet()
         #: whole chains of plans that many records have, by the plan's identity and what ends a record
         self._known: dict[tuple[int, int], tuple[Plan, Chain]] = {}
@@ -106,11 +113,14 @@ class ServicePlans:
                 cast(RemoteRecord, request.session).set_prompt(tuple(request.prompt))
 
     def _rest_or_guess(self, asked: Sequence[Asked]) -> None:
-        """Tell the service when guesses end or begin; what it was asked before is answered as it was then."""
-        is_resting = not any(request.guesses for request in asked)
-        if is_resting != self._is_resting:
-            self._is_resting = is_resting
-            self._service.draft(self._drafting.resting if is_resting else self._drafting)
+        """Tell the service what is drafted now; what it was asked before is answered as it was then."""
+        if not any(request.guesses for request in asked):
+            drafted = self._drafting.resting
+        else:
+            drafted = self._trees if any(request.branches for request in asked) else self._drafting
+        if drafted != self._drafted:
+            self._drafted = drafted
+            self._service.draft(drafted)
 
     def _wanted(self, sessions: Sequence[Session]) -> list[Wanted]:
         most = self._most

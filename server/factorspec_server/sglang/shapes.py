@@ -87,6 +87,8 @@ class ManyRows:
         tiers: numbers of inputs that ragged steps are filled up to, ascending; empty: there are none.
         ragged: seconds of a ragged step by its inputs.
         row_s: seconds of a row beyond the first of each request: its mask and its draw.
+        branches: most branches of a ragged step beside the chains; 0: none can run.
+        entries: most chains and branches together.
     """
 
     most: int
@@ -95,6 +97,8 @@ class ManyRows:
     tiers: tuple[int, ...] = ()
     ragged: CostModel | None = None
     row_s: float = 0.0
+    branches: int = 0
+    entries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

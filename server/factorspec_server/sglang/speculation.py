@@ -8,6 +8,8 @@ Environment variables, read when the server starts (SGLang's command line takes 
 ``FACTORSPEC_DRAFTING``    what is drafted: ``off``, ``certain``, ``chain``, ``branches``, ``text``, ``tree``
                            (``drafting_policy``), or ``auto``: ``tree``, where that pays
 ``FACTORSPEC_GUESSES``     most guesses of a request in a step, behind one another; usual is 7
+``FACTORSPEC_BREADTH``     most guesses at one place, of few requests: the others run in branches beside the
+                           likeliest (``step_branches.py``), where steps are ragged; usual is 4, 1: none do
 ``FACTORSPEC_EARLIER``     ``0``: no guesses of what earlier records of the same spec wrote
 ``FACTORSPEC_ROWS``        most rows of logits in a step, on CUDA; usual is 256
 ``FACTORSPEC_AHEAD``       ``0``: no step is launched before the last one's tokens are known (``ahead.py``);
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -35,7 +37,7 @@ DRAFTING_VARIABLE = "FACTORSPEC_DRAFTING"
 EARLIER_VARIABLE = "FACTORSPEC_EARLIER"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
-_GUESSES, _ROWS = 7, 256
+_GUESSES, _BREADTH, _ROWS = 7, 4, 256
 _MOST = 999_999
 _LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
 #: what ``auto`` is; guesses rest where they do not pay (``guess_gate.py``)
@@ -58,6 +60,7 @@ class Speculation:
         ahead: steps may be launched ahead; None: on CUDA.
         step_log: a file for what each step took.
         earlier: guesses may be what earlier records of the same spec wrote.
+        breadth: most guesses at one place.
     """
 
     widths: tuple[int, ...] = _WIDTHS
@@ -68,6 +71,7 @@ class Speculation:
     ahead: bool | None = None
     step_log: Path | None = None
     earlier: bool = True
+    breadth: int = _BREADTH
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Speculation:
@@ -90,7 +94,15 @@ class Speculation:
             ahead=_switch(environment, "FACTORSPEC_AHEAD"),
             step_log=Path(log) if log else None,
             earlier=_switch(environment, EARLIER_VARIABLE) is not False,
+            breadth=_above_0(environment, "FACTORSPEC_BREADTH", _BREADTH),
         )
+
+    def trees(self, most: int) -> DraftingSpec | None:
+        """What is drafted where branches run beside chains; None: branches are not wanted. See ``spec``."""
+        spec = self.spec(most)
+        if not spec.is_of_prompt or self.ragged is False or self.breadth == 1:
+            return None
+        return replace(spec, breadth=self.breadth, places=None)
 
     def spec(self, most: int) -> DraftingSpec:
         """What is drafted: chains, which is what steps can run; ``most``: inputs of a request in a step."""

@@ -6,6 +6,7 @@ before has ended the request already.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from factorspec_sdk.errors import JsonValue
@@ -26,26 +27,30 @@ class StepCounts:
     #: by kind: drafted, accepted
     guesses: dict[DraftKind, tuple[int, int]] = field(default_factory=dict)
 
-    def count(self, chain: Chain, num_accepted: int) -> None:
-        """A chain ran, and so many tokens stand, the one behind it included."""
-        inputs, decisions = len(chain.tokens) + 1, chain.decisions
+    def count(self, chain: Chain, num_accepted: int, entry: int = 0) -> None:
+        """A chain ran, and so many tokens stand, the one behind it included.
+
+        Args:
+            chain: with its branches.
+            num_accepted: tokens.
+            entry: what they end in: 0 the chain, else one of its branches.
+        """
+        drafted, decisions = chain.num_drafted, chain.decisions
         if decisions:
             self.model_steps += 1
         else:
             self.fill_steps += 1
-        self.tokens_run += inputs
-        if inputs > self.widest:
-            self.widest = inputs
+        self.tokens_run += drafted + 1
+        if drafted + 1 > self.widest:
+            self.widest = drafted + 1
         stands = num_accepted - 1
-        in_vain = self.certain_in_vain + len(chain.tokens) - stands
-        for decision in decisions:
-            if decision.offset < len(chain.tokens):
-                drafted, accepted = self.guesses.get(decision.kind, (0, 0))
-                counted = drafted + 1, accepted + (decision.offset < stands)
-                self.guesses = {**self.guesses, decision.kind: counted}  # a copy may share the old ones
-                in_vain -= decision.offset >= stands
+        in_vain = self.certain_in_vain + drafted - stands
+        for kind, is_right in _guesses(chain, stands, entry):
+            guessed, right = self.guesses.get(kind, (0, 0))
+            self.guesses = {**self.guesses, kind: (guessed + 1, right + is_right)}  # a copy may share the old
+            in_vain -= not is_right
         self.certain_in_vain = in_vain
-        self.in_vain += len(chain.tokens) - stands
+        self.in_vain += drafted - stands
 
     def report(self, certain: int) -> dict[str, JsonValue]:
         """As the report has them.
@@ -66,3 +71,31 @@ class StepCounts:
             "in_vain": self.in_vain,
             "widest": self.widest,
         }
+
+
+def _guesses(chain: Chain, stands: int, entry: int) -> Iterator[tuple[DraftKind, bool]]:
+    """The kind of each guess, and whether it stands.
+
+    Args:
+        chain: with its branches.
+        stands: tokens of the path that stand.
+        entry: what it ends in.
+    """
+    left: dict[int, int] = {}  # the entries on the path, and the decision that each was left at
+    at = entry
+    while at:
+        branch = chain.branches[at - 1]
+        left[branch.parent] = branch.decision
+        at = branch.parent
+    before = [0]
+    for number, each in enumerate(chain.entries):
+        if number:
+            branch = chain.branches[number - 1]
+            offset = before[branch.parent] + chain.entries[branch.parent].decisions[branch.decision].offset
+            before.append(offset + 1)
+            yield branch.kind, number == entry or number in left
+        is_on_path = number == entry or number in left
+        for at, decision in enumerate(each.decisions):
+            if decision.offset < len(each.tokens):
+                stood = before[number] + decision.offset < stands and at < left.get(number, at + 1)
+                yield decision.kind, is_on_path and stood

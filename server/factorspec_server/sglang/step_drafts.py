@@ -14,6 +14,9 @@ from factorspec_server.sglang.guess_choice import choose
 from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.shapes import Shape, Shapes
 
+#: requests that are drafted trees: with more of them inputs cost more, and plans come too late for their step
+MOST_TREED = 15
+
 
 class StepDrafts:
     """Drafts the steps of one scheduler.
@@ -54,8 +57,10 @@ class StepDrafts:
             and shapes.many is not None
             and not draws_one_by_one(batch)
         )
+        many = shapes.many
+        branches = guesses and many is not None and bool(many.branches) and count <= MOST_TREED
         began_s = self._clock() - chains.waited_for_certain_s
-        found: Sequence[Chain] = chains.of(batch.reqs, rooms, guesses=guesses)
+        found: Sequence[Chain] = chains.of(batch.reqs, rooms, guesses=guesses, branches=branches)
         took_s = self._clock() - chains.waited_for_certain_s - began_s
         if not guesses:
             found = [chain if chain.is_certain else chain.cut(chain.num_certain) for chain in found]
@@ -63,7 +68,7 @@ class StepDrafts:
         if guesses:
             without = chosen.without._replace(seconds=chosen.without.seconds - spared_s)
             self._gate.learn(count, chosen.step, without, took_s, in_text=in_text)
-        return [chain.cut(most) for chain, most in zip(found, chosen.cuts, strict=True)], chosen.shape
+        return chosen.of(found), chosen.shape
 
     def _rooms(self, batch: Any) -> list[int]:
         """Of each request, the most tokens that may run behind its last one: for them there are places in the

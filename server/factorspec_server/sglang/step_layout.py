@@ -12,6 +12,10 @@ B requests, R rows of logits (``num_rows``), K ends of each request at most (``n
 stands (``stride``). An end is a decision, or the certain token behind a chain. Each decision has a row of
 logits, and each request at least one.
 
+Where requests have branches, each branch is one more of the B (``step_branches.py``): its first token stands
+where others have their last one, its offsets count from its request's last token, its tokens are those of its
+path, and the block ends with what tells where it hangs from. Askers are requests in any case.
+
 =========  ==============================================================================================
 ids        the tokens that run: of each request its last token (filled in on the device) and its chain
 positions  of each of them; 0 where padded
@@ -38,11 +42,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from factorspec_server.sglang.chains import Chain
+from factorspec_server.sglang.step_branches import Ints, StepBranches
 
-Ints = NDArray[np.int64]
 _End = tuple[int, int, int, int]
 NO_TOKEN = -1
 
@@ -57,6 +60,7 @@ class StepLayout:
         num_rows: R.
         num_ends: K.
         stride: S.
+        branches: that run beside the chains; None: there are none.
     """
 
     counts: tuple[int, ...]
@@ -64,47 +68,68 @@ class StepLayout:
     num_rows: int
     num_ends: int
     stride: int
+    branches: StepBranches | None = None
 
     @classmethod
     def uniform(cls, chains: Sequence[Chain], width: int) -> StepLayout:
-        """Each request runs ``width`` inputs; no chain may have more tokens than fit behind the last one."""
+        """Each request runs ``width`` inputs; no chain may have more tokens than fit behind the last one, nor
+        branches.
+        """
         return cls._of(chains, [width] * len(chains), width * len(chains))
 
     @classmethod
     def ragged(cls, chains: Sequence[Chain], num_inputs: int | None = None) -> StepLayout:
         """Each request runs what it has; ``num_inputs``: of the step together, None: as many as there are."""
-        counts = [len(chain.tokens) + 1 for chain in chains]
-        return cls._of(chains, counts, sum(counts) if num_inputs is None else num_inputs)
+        branches = StepBranches.of(chains)
+        entries = chains if branches is None else branches.entries
+        counts = [len(entry.tokens) + 1 for entry in entries]
+        return cls._of(entries, counts, sum(counts) if num_inputs is None else num_inputs, branches)
 
     @classmethod
-    def _of(cls, chains: Sequence[Chain], counts: list[int], num_inputs: int) -> StepLayout:
-        longest = max([len(chain.tokens) for chain in chains])
+    def _of(
+        cls,
+        chains: Sequence[Chain],
+        counts: list[int],
+        num_inputs: int,
+        branches: StepBranches | None = None,
+    ) -> StepLayout:
+        longest = max([len(chain.tokens) for chain in chains]) if branches is None else branches.longest
         assert all(len(chain.tokens) < count for chain, count in zip(chains, counts, strict=True))
         num_rows = sum([len(chain.decisions) or 1 for chain in chains])
         num_ends = max([len(chain.decisions) + (chain.then is not None) for chain in chains])
-        return cls(tuple(counts), num_inputs, num_rows, num_ends, longest + 1)
+        return cls(tuple(counts), num_inputs, num_rows, num_ends, longest + 1, branches)
+
+    @property
+    def num_entries(self) -> int:
+        """B: requests, and branches."""
+        return len(self.counts)
 
     @property
     def num_requests(self) -> int:
-        """B."""
-        return len(self.counts)
+        """Requests alone."""
+        return self.num_entries if self.branches is None else self.branches.num_requests
+
+    def entries_of(self, chains: Sequence[Chain]) -> Sequence[Chain]:
+        """The chains of the step's requests, and of their branches."""
+        return chains if self.branches is None else self.branches.entries
 
     @property
     def has_one_row_each(self) -> bool:
         """True if each request has a single row of logits."""
-        return self.num_rows == self.num_requests
+        return self.num_rows == self.num_entries and self.branches is None
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Sizes of the block's parts, in order."""
-        many = self.num_requests * self.num_ends
+        many = self.num_entries * self.num_ends
         rows, ends = [self.num_rows] * 2, [many] * 4
         return (
             *[self.num_inputs] * 3,
             *rows,
             *ends,
-            *[self.num_requests] * 2,
-            self.num_requests * self.stride,
+            *[self.num_entries] * 2,
+            self.num_entries * self.stride,
+            *(() if self.branches is None else self.branches.sizes(self.stride)),
         )
 
     @property
@@ -118,10 +143,16 @@ class StepLayout:
         Args:
             block: (size,) int64, overwritten.
             chains: of the requests.
-            lengths: (B,) int64, tokens before the last one of each request: its first position.
+            lengths: of each request, int64, tokens before its last one: its first position.
         """
+        branches = self.branches
+        chains = self.entries_of(chains)
+        if branches is not None:
+            lengths = lengths[branches.owners] + branches.befores
         parts = np.split(block, np.cumsum(self.sizes)[:-1])
-        ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts
+        ids, positions, owners, rows, askers, picks, offsets, guesses, known, firsts, counts, tokens = parts[
+            :12
+        ]
         count = np.array(self.counts, dtype=np.int64)
         start = np.cumsum(count) - count
         firsts[:] = start
@@ -131,14 +162,14 @@ class StepLayout:
         used = np.repeat(start, counts) + place
         owners[used] = np.repeat(np.arange(len(chains)), counts)
         positions[used] = np.repeat(lengths, counts) + place
-        written = tokens.reshape(self.num_requests, self.stride)
+        written = tokens.reshape(self.num_entries, self.stride)
         for index, chain in enumerate(chains):
             size = len(chain.tokens)
             if size:
                 ids[start[index] + 1 : start[index] + 1 + size] = chain.tokens
                 written[index, :size] = chain.tokens
         ends = np.array(self._ends(chains), dtype=np.int64)
-        shape = self.num_requests, self.num_ends
+        shape = self.num_entries, self.num_ends
         for part, values in zip((picks, offsets, guesses, known), np.moveaxis(ends, 2, 0), strict=True):
             part.reshape(shape)[:] = values
         if self.has_one_row_each:  # at the first end, whatever it is
@@ -151,6 +182,11 @@ class StepLayout:
             rows[:] = start[askers] + [offset for chain in chains for offset in chain.row_offsets]
             first_rows = np.cumsum(num_rows) - num_rows
         picks.reshape(shape)[:] += first_rows[:, None]
+        if branches is not None:
+            askers[:] = branches.owners[askers]
+            offsets.reshape(shape)[:] += branches.befores[:, None]
+            ids[firsts[branches.num_requests :]] = branches.heads
+            branches.fill(parts[12:], written)
 
     def _ends(self, chains: Sequence[Chain]) -> Sequence[Sequence[_End]]:
         """See ``_ends``. A chain with one end has it behind all of its tokens."""

@@ -19,7 +19,6 @@ Where several ranks run one model, chains, shape, rows and draws are the first o
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
@@ -31,10 +30,12 @@ from factorspec_server.sglang import compat
 from factorspec_server.sglang.acceptance import Accepted, accept
 from factorspec_server.sglang.ahead import Ahead
 from factorspec_server.sglang.batch_chains import BatchChains, is_free
+from factorspec_server.sglang.branching import MOST_BRANCHES, Branching
 from factorspec_server.sglang.chains import Chain
 from factorspec_server.sglang.drawing import draw, for_rows, mask
 from factorspec_server.sglang.graphs import Graphs
 from factorspec_server.sglang.guess_gate import GuessGate
+from factorspec_server.sglang.kv_copies import can_copy
 from factorspec_server.sglang.mask_rows import MaskRows, num_words
 from factorspec_server.sglang.mixed_plans import MixedPlans
 from factorspec_server.sglang.plain_step import as_decode, is_plain, set_inputs
@@ -47,12 +48,12 @@ from factorspec_server.sglang.session_grammar import SessionGrammar, session_gra
 from factorspec_server.sglang.shapes import Shape, host_s
 from factorspec_server.sglang.speculation import Speculation
 from factorspec_server.sglang.staging import Staging
-from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_layout import StepLayout
 from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_sharing import StepSharing
 from factorspec_server.sglang.step_tensors import StepTensors
+from factorspec_server.sglang.steps_running import Ran, StepsRunning
 from factorspec_server.sglang.verify_input import ChainInput, ragged_layout
 
 Publish = Callable[[torch.Tensor], None]
@@ -83,19 +84,23 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         self._write_tokens: WriteTokens | None = None
         self._staging = Staging(pinned=self._device == "cuda")
         self._log = StepLog(None if self._sharing.follows else settings.step_log)
-        #: of the steps whose results are not there yet, the requests that write records, and what they run
-        self._running: deque[list[tuple[Any, StepCounts, Chain] | None]] = deque()
+        self._running = StepsRunning()
         mr, guesses = self._model_runner, spec.guesses
         self._graphs = Graphs(mr, mr.spec_algorithm, settings, self._most, guesses=guesses)
+        self._trees = settings.trees(self._most) if self._sharing.is_alone else None
+        #: None: no branches run beside chains
+        self._branching: Branching | None = None
 
     @cached_property
     def _plans(self) -> PlanSource:
         """Asked by the first request: what keeps the records is made after the worker."""
         service = parts().service
-        local = LocalPlans(self._words, Policies.of_spec(self._spec))
+        trees = self._trees if self._branching is not None else None
+        policies = [None if spec is None else Policies.of_spec(spec) for spec in (self._spec, trees)]
+        local = LocalPlans(self._words, *policies)
         if service is None:
             return local
-        return MixedPlans(local, ServicePlans(service, self._words, self._most, self._spec))
+        return MixedPlans(local, ServicePlans(service, self._words, self._most, self._spec, trees))
 
     @cached_property
     def _chains(self) -> BatchChains:
@@ -109,6 +114,14 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def draft_worker(self) -> None:
         """There is none."""
         return None
+
+    def alloc_memory_pool(self, **pools: Any) -> None:
+        """SGLang calls it once the model's own pools are there, and before anything else looks at them."""
+        super().alloc_memory_pool(**pools)
+        if self._trees is not None and can_copy(self._model_runner):
+            runner = self._model_runner
+            self._branching = Branching(runner.req_to_token_pool, runner.token_to_kv_pool)
+            self._graphs.allow_branches(MOST_BRANCHES)
 
     def init_attention_backends(self) -> None:
         """SGLang calls it once the model's own attention is there; that one verifies a single input."""
@@ -169,7 +182,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def _plain(self, batch: Any, on_publish: Publish | None) -> Any:
         self._log.mark("between")
         positions, count = batch.seq_lens, len(batch.reqs)
-        self._running.append([])
+        self._running.add(())
         result, after = self._decode(batch, on_publish)
         info, output = for_rows(batch.sampling_info), result.logits_output
         mask(info, output.next_token_logits, None, SessionGrammar.apply_vocab_mask)
@@ -228,9 +241,15 @@ class FactorSpecWorker(compat.BaseSpecWorker):
             after = lengths + step.counts
             _publish(after, on_publish)
         self._log.mark("block")
-        result = self._forward(batch, step, layout, shape)
+        ran, branches = batch, layout.branches
+        if branches is not None and self._branching is not None:
+            ran = self._branching.widened(batch, step, layout)
+        result = self._forward(ran, step, layout, shape)
         self._log.mark("launch")
-        accepted = self._accepted(batch, result.logits_output, chains, step, layout)
+        accepted = self._accepted(ran, result.logits_output, layout.entries_of(chains), step, layout)
+        if branches is not None and self._branching is not None and accepted.entries is not None:
+            self._branching.keep(batch, step, branches, accepted.entries)
+            self._running.ends_in(accepted.entries, branches)
         self._log.mark("rows and drawing")
         batch.forward_mode = compat.ForwardMode.DECODE
         if after is None:
@@ -239,7 +258,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         verified = self._result(result, accepted, after)
         if batch.has_grammar:
             self._look_ahead()
-        used = sum(len(chain.tokens) + 1 for chain in chains)
+        used = sum(chain.num_drafted + 1 for chain in chains)
         self._told(requests=layout.num_requests, width=shape.width, inputs=layout.num_inputs, used=used)
         return verified
 
@@ -264,7 +283,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
     def _drafts(self, batch: Any) -> tuple[list[Chain], Shape]:
         """What each request runs, and the shape of the step."""
         if self._sharing.follows:
-            self._running.append([])
+            self._running.add(())
             return self._sharing.hear(batch.reqs)
         spared_s = host_s(len(batch.reqs)) if self._could_go_ahead else 0.0
         self._could_go_ahead = False
@@ -277,9 +296,9 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         """These chains run: keep whose they are until it is known what stands of them."""
         grammars = [_drafted(request) for request in requests]
         self._ahead.saw(grammars, chains)
-        self._running.append(
+        self._running.add(
             [
-                None if grammar is None else (request, grammar.steps, chain)
+                None if grammar is None else Ran(request, grammar.steps, chain)
                 for request, grammar, chain in zip(requests, grammars, chains, strict=True)
             ]
         )
@@ -290,14 +309,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         It drops those of requests that have ended meanwhile, or were taken back: nothing was written there.
         """
         self._sharing.tokens_come()
-        running = self._running.popleft() if self._running else []
-        for ran, correct in zip(
-            running, num_correct_drafts_per_req, strict=False
-        ):  # counts are no reason to fail
-            if ran is not None:
-                request, steps, chain = ran
-                if not (request.is_retracted or request.finished()):
-                    steps.count(chain, correct + 1)
+        self._running.came(num_correct_drafts_per_req)
 
     def _forward(self, batch: Any, step: StepTensors, layout: StepLayout, shape: Shape) -> Any:
         """Run the inputs; the logits of the decisions' rows come back, and no one waits for them."""
@@ -339,7 +351,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         kept = output.next_token_logits.clone() if batch.return_logprob else None
         drawn = draw(self._model_runner.sampler, output, info, step.positions[step.rows])
         self._sharing.agree(drawn)
-        accepted = accept(step.ends, drawn[step.picks])
+        accepted = accept(step.ends, drawn[step.picks], step.branches)
         if kept is not None:
             output.next_token_logits = kept
             every = torch.arange(layout.num_requests, device=self._device)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from factorspec_server.drafting import DraftingPolicy, Session
-from factorspec_server.sglang.acceptance import Ends, accept
+from factorspec_server.sglang.acceptance import accept
 from factorspec_server.sglang.chains import Chain, Decision
 from factorspec_server.sglang.plan_source import Asked, LocalPlans
 from factorspec_server.sglang.policies import Policies
 from factorspec_server.sglang.step_layout import StepLayout
+from factorspec_server.sglang.step_tensors import StepTensors
 from tests.server.engines.toy_session import ToySession
 
 END = 999
@@ -53,26 +54,28 @@ def step(
     asked = [Asked(one.session, prompt, END, most, guesses=guesses) for one in requests]
     chains = [chain for chain in plans.chains(asked) if isinstance(chain, Chain)]
     assert len(chains) == len(requests)
-    uniform = None if width is None else StepLayout.uniform(chains, width)
-    layout = uniform or StepLayout.ragged(chains, sum(len(chain.tokens) + 1 for chain in chains) + 3)
+    if width is not None:
+        chains = [replace(chain, branches=()) for chain in chains]
+        layout = StepLayout.uniform(chains, width)
+    else:
+        layout = StepLayout.ragged(chains, sum(chain.num_drafted + 1 for chain in chains) + 3)
     block = np.full(layout.size, -7, dtype=np.int64)
     lengths = np.array([len(one.tokens) - 1 for one in requests], dtype=np.int64)
     layout.fill(block, chains, lengths)
-    parts = np.split(block, np.cumsum(layout.sizes)[:-1])
-    ids, positions, owners, rows, askers, picks, offsets, guessed, known, firsts, counts, tokens = parts
-    assert (counts == [len(chain.tokens) + 1 for chain in chains]).all()
-    assert [int((owners == index).sum()) for index in range(len(chains))] == counts.tolist()
-    assert not positions[owners < 0].any()
-    assert not ids[owners < 0].any()
-    ids[firsts] = [one.tokens[-1] for one in requests]
-    draws = _draws(requests, chains, (ids, positions, rows, firsts), plans)
-    assert askers.tolist() == [at for at, chain in enumerate(chains) for _ in range(chain.num_rows)]
-    assert len(set(rows.tolist())) == len(rows)
-    shape = layout.num_requests, layout.num_ends
-    place, guess, certain = (torch.from_numpy(part.reshape(shape)) for part in (offsets, guessed, known))
-    written = torch.from_numpy(tokens.reshape(layout.num_requests, layout.stride))
-    ends = Ends(place, guess, certain, written)
-    stands = accept(ends, torch.from_numpy(draws)[torch.from_numpy(picks.reshape(shape))])
+    step = StepTensors.of(torch.from_numpy(block), layout)
+    entries, askers = entries_of(requests, chains, layout)
+    assert step.counts.tolist() == [len(chain.tokens) + 1 for chain in entries]
+    assert [int((step.owners == index).sum()) for index in range(len(entries))] == step.counts.tolist()
+    assert not step.positions[step.owners < 0].any()
+    assert not step.ids[step.owners < 0].any()
+    step.start_with(torch.tensor([one.tokens[-1] for one in requests]))
+    draws = _draws(askers, entries, step, layout, plans)
+    owners = range(len(requests)) if layout.branches is None else layout.branches.owners
+    assert step.askers.tolist() == [
+        owner for owner, chain in zip(owners, entries, strict=True) for _ in range(chain.num_rows)
+    ]
+    assert len(set(step.rows.tolist())) == len(step.rows)
+    stands = accept(step.ends, torch.from_numpy(draws)[step.picks], step.branches)
     for index, one in enumerate(requests):
         new = stands.tokens[index, : int(stands.lengths[index])].tolist()
         assert new[-1] == int(stands.last[index])
@@ -82,23 +85,38 @@ def step(
     return chains
 
 
+def entries_of(
+    requests: Sequence[Decoded], chains: Sequence[Chain], layout: StepLayout
+) -> tuple[Sequence[Chain], Sequence[Decoded]]:
+    """The chains of a step and of its branches, and of each its request."""
+    if layout.branches is None:
+        return chains, requests
+    return layout.branches.entries, layout.branches.of_entries(requests)
+
+
 def _draws(
-    requests: Sequence[Decoded],
-    chains: Sequence[Chain],
-    inputs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    askers: Sequence[Decoded],
+    entries: Sequence[Chain],
+    step: StepTensors,
+    layout: StepLayout,
     plans: LocalPlans,
 ) -> np.ndarray:
-    """What a model draws at each row, which sees the inputs of its request up to the row."""
-    ids, positions, rows, firsts = inputs
-    found, at = [], 0
-    for index, (one, chain) in enumerate(zip(requests, chains, strict=True)):
+    """What a model draws at each row, which sees the inputs of its request up to the row, and those of a
+    branch's path.
+    """
+    found, at, branches = [], 0, layout.branches
+    for index, (one, chain) in enumerate(zip(askers, entries, strict=True)):
+        before: list[int] = []
+        if branches is not None and index >= branches.num_requests:
+            path = branches.paths[index - branches.num_requests]
+            before = [one.tokens[-1], *path[: int(branches.befores[index]) - 1]]
         for decision in chain.decisions or (None,):
-            row, at = rows[at], at + 1
-            seen = ids[firsts[index] : row + 1].tolist()
-            assert positions[row] == len(one.tokens) - 2 + len(seen)
-            assert decision is None or len(seen) == decision.offset + 1
+            row, at = int(step.rows[at]), at + 1
+            seen = [*before, *step.ids[int(step.firsts[index]) : row + 1].tolist()]
+            assert int(step.positions[row]) == len(one.tokens) - 2 + len(seen)
+            assert decision is None or len(seen) == len(before) + decision.offset + 1
             found.append(_draw(one, seen, decision, plans))
-    assert at == len(rows)
+    assert at == len(step.rows)
     return np.array(found)
 
 

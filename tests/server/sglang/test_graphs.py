@@ -24,6 +24,7 @@ class Captured:
     def __init__(self, name: str) -> None:
         self.attention, self.graphs, self.name = f"attention {name}", self, name
         self.capture_bs, self.capture_num_tokens = [1, 2, 4, 8], [16, 64, 512]
+        self.max_bs = 8
         self.many_sizes = [16, 64] if "ragged" in name else [] if name.endswith(" 1") else [1, 2, 4]
         self.rows: object = None
         self.has_many = False
@@ -97,11 +98,13 @@ def test_each_width_is_captured_and_ragged_steps_where_the_backend_has_them(buil
 def test_where_guesses_may_run_there_are_steps_with_many_rows(built: list[str]) -> None:
     runner = model_runner()
     graphs = Graphs(runner, None, Speculation((1, 8, 32)), 32, guesses=True)
+    graphs.allow_branches(5)
     graphs.capture()
     assert built == ["uniform 32", "uniform 8", "uniform 1", "ragged 32", "laid out ragged 32"]
     many = graphs.shapes.many
     assert many is not None
     assert (many.most, many.requests, many.tiers, many.row_s) == (256, {8: 4, 32: 4}, (16, 64), 3e-6)
+    assert (many.branches, many.entries) == (5, 8)
     with graphs.in_place(Shape(8), "rows", many=True):
         assert runner.decode_cuda_graph_runner.has_many
     with graphs.in_place(Shape(8), "rows"):
@@ -114,6 +117,18 @@ def test_without_ragged_steps_widths_are_all(built: list[str], settings: Specula
     graphs.capture()
     assert built == ["uniform 8", "uniform 1"]
     assert graphs.shapes.tiers == ()
+
+
+def test_branches_need_ragged_steps() -> None:
+    graphs = Graphs(model_runner(device="cpu"), None, Speculation((1, 8), ragged=False), 8, guesses=True)
+    graphs.allow_branches(5)
+    assert graphs.shapes.many is not None
+    assert graphs.shapes.many.branches == 0
+    graphs = Graphs(model_runner(device="cpu"), None, Speculation((1, 8)), 8, guesses=True)
+    graphs.allow_branches(5)
+    assert graphs.shapes.many is not None
+    assert graphs.shapes.many.branches == 5
+    assert graphs.shapes.many.entries > 100
 
 
 def test_with_width_1_alone_nothing_is_measured(built: list[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,6 +15,7 @@ import torch
 from factorspec_server.sglang import compat
 from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_sharing import StepSharing
+from factorspec_server.sglang.steps_running import StepsRunning
 
 VOCAB = 16
 OURS = ("factorspec_server.sglang.worker", "factorspec_server.sglang.verify_input")
@@ -107,7 +107,7 @@ def worker_of(events: list[str], seen: list[Any]) -> Any:
         _model_runner=SimpleNamespace(sampler=sampler, war_fastpath_read_done_event="set by a decode"),
         _log=StepLog(None),
         _write_tokens=None,
-        _running=deque(),
+        _running=StepsRunning(),
         _sharing=StepSharing(),
         _graphs=SimpleNamespace(in_place=in_place, ran=lambda inputs, seconds: None),
     )
@@ -143,7 +143,7 @@ def test_a_plain_step_is_a_decode_whose_lengths_are_known_before_it_runs() -> No
     assert result.next_draft_input.last_tokens.tolist() == [4, 6, 5]
     assert worker._model_runner.war_fastpath_read_done_event is None
     worker.on_verify_complete_cpu([0, 0, 0])
-    assert not worker._running
+    assert not len(worker._running)
 
 
 @pytest.mark.usefixtures("modules")

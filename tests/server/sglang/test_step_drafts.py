@@ -21,7 +21,7 @@ class Clock:
         self.now_s = self.waited_for_certain_s = 0.0
         self._certain_s, self._guesses_s = certain_s, guesses_s
 
-    def of(self, requests: list[Any], rooms: list[int], *, guesses: bool) -> list[Any]:
+    def of(self, requests: list[Any], rooms: list[int], *, guesses: bool, branches: bool) -> list[Any]:
         self.waited_for_certain_s += self._certain_s
         self.now_s += self._certain_s + self._guesses_s
         return [ONE_TOKEN] * len(requests)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,7 @@ from factorspec_server.drafting import Certain, CostModel, DraftingPolicy, Off
 from factorspec_server.drafting import Chain as Guessing
 from factorspec_server.sglang.ahead import Ahead
 from factorspec_server.sglang.batch_chains import BatchChains
+from factorspec_server.sglang.branching import MOST_BRANCHES, Branching
 from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.mask_rows import MaskRows
 from factorspec_server.sglang.plan_source import LocalPlans
@@ -28,6 +29,7 @@ from factorspec_server.sglang.step_counts import StepCounts
 from factorspec_server.sglang.step_drafts import StepDrafts
 from factorspec_server.sglang.step_log import StepLog
 from factorspec_server.sglang.step_sharing import StepSharing
+from factorspec_server.sglang.steps_running import StepsRunning
 from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, highest_allowed, random_alternatives
 from tests.server.sglang.test_batch_chains import Grammar, drafted_of, sampling
@@ -54,9 +56,15 @@ class Model:
     def __init__(self, requests: int, seed: int | None = None) -> None:
         self._seed = seed
         places = torch.randperm(requests * ROOM, generator=torch.Generator().manual_seed(1)) + 1
-        self.req_to_token = places.to(torch.int32).view(requests, ROOM)
+        self.places = SimpleNamespace(req_to_token=places.to(torch.int32).view(requests, ROOM))
         self.cache = torch.full((requests * ROOM + 1,), -1, dtype=torch.int64)
         self.many_steps = 0
+
+    @property
+    def req_to_token(self) -> torch.Tensor:
+        """(rows, positions) int32; those behind the requests' rows are of branches."""
+        found: torch.Tensor = self.places.req_to_token
+        return found
 
     def forward(self, batch: Any, *, is_verify: bool) -> Any:
         assert is_verify
@@ -71,7 +79,8 @@ class Model:
         for index in wanted:
             slot = int(batch.req_pool_indices[owners[index]])
             text = self.cache[self.req_to_token[slot, : int(positions[index]) + 1].long()]
-            rows.append(logits_behind(slot if self._seed is None else self._seed, tuple(text.tolist())))
+            own = getattr(batch.reqs[owners[index]], "slot", slot)
+            rows.append(logits_behind(own if self._seed is None else self._seed, tuple(text.tolist())))
         output = SimpleNamespace(next_token_logits=torch.stack(rows))
         return SimpleNamespace(logits_output=output, can_run_cuda_graph=False, next_token_ids=None)
 
@@ -108,6 +117,7 @@ def ragged(source: random.Random, most_rows: int) -> Shapes:
     cost = CostModel(((1, 1.0), (64, source.choice((1.0, 3.0, 20.0)))))
     tiers = tuple(range(1, 200))
     many = ManyRows(most=most_rows, uniform=cost, requests={}, tiers=tiers, ragged=cost)
+    many = replace(many, branches=MOST_BRANCHES, entries=MOST_BRANCHES)
     return Shapes(widths=(1,), uniform=cost, tiers=tiers, ragged=cost, ragged_width=MOST, many=many)
 
 
@@ -135,7 +145,8 @@ def worker_of(model: Model, policy: DraftingPolicy, most_rows: int) -> Any:
         _target_worker=SimpleNamespace(forward_batch_generation=model.forward),
         _model_runner=SimpleNamespace(sampler=sampler, war_fastpath_read_done_event=None),
         _log=StepLog(None),
-        _running=deque(),
+        _running=StepsRunning(),
+        _branching=Branching(model.places, SimpleNamespace(k_buffer=[model.cache], v_buffer=[])),
         _sharing=StepSharing(),
         _staging=Staging(pinned=False),
         _waited_s=0.0,
@@ -173,6 +184,7 @@ class Served:
         self.model = Model(len(sessions), seed)
         self.requests = [request(session) for session in sessions]
         for slot in range(len(sessions)):
+            self.requests[slot].slot = slot
             self.model.cache[self.model.req_to_token[slot, 0].long()] = PROMPT[0]
         self.worker = worker_of(self.model, policy, most_rows)
         self.worker._target_worker.forward_batch_generation = self.forward
