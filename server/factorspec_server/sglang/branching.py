@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from factorspec_server.sglang.kv_copies import keep_paths
+from factorspec_server.sglang.kv_copies import copy_places, keep_paths
 from factorspec_server.sglang.step_branches import StepBranches
 from factorspec_server.sglang.step_layout import StepLayout
 from factorspec_server.sglang.step_tensors import StepTensors
@@ -32,6 +32,8 @@ class Branching:
         places.req_to_token = torch.cat((table, table.new_zeros((MOST_BRANCHES, table.shape[1]))))
         self._places = places
         self._pool = pool
+        nowhere = table.new_zeros(1, dtype=torch.int64)
+        copy_places(pool, nowhere, nowhere)  # compiles what copies
 
     def widened(self, batch: Any, step: StepTensors, layout: StepLayout) -> Any:
         """A batch with one more request for each branch, in whose row stand the places of its path.

@@ -46,15 +46,19 @@ class Graphs:
         self.shapes = _eager(most, ragged=settings.ragged is not False)
         #: None: nobody waits for a step, so what it takes is not seen here
         self._costs = EagerCosts() if model_runner.device == "cpu" else None
-        self._num_ran = self._branches = 0
+        self._num_ran = self._branches = self._entries = 0
 
-    def allow_branches(self, most: int) -> None:
-        """Ragged steps may have so many branches beside their chains."""
-        self._branches = most
-        if self.shapes.many is not None and self.shapes.tiers:
-            self.shapes = replace(
-                self.shapes, many=replace(self.shapes.many, branches=most, entries=_MOST_EAGER)
-            )
+    def allow_branches(self, most: int, entries: int) -> None:
+        """Ragged steps may have branches beside their chains.
+
+        Args:
+            most: of a step.
+            entries: that SGLang has room for, of requests and branches together.
+        """
+        self._branches, self._entries = most, entries
+        many = self.shapes.many
+        if many is not None and self.shapes.tiers:
+            self.shapes = replace(self.shapes, many=replace(many, branches=most, entries=entries))
 
     def ran(self, inputs: int, seconds: float) -> None:
         """A step took so long, if it was waited for."""
@@ -133,7 +137,7 @@ class Graphs:
             ragged=None if ragged is None else runners.costs([ragged], many=True),
             row_s=many_rows.row_s(logits),
             branches=0 if ragged is None else self._branches,
-            entries=0 if ragged is None else ragged.max_bs,
+            entries=0 if ragged is None else min(self._entries, ragged.max_bs),
         )
 
     @contextmanager

@@ -46,10 +46,10 @@ def keep_paths(
     to, behind = (
         each.masked_fill(stays, 0).flatten() for each in (places[:, :stride], places.gather(1, nodes))
     )
-    copy(pool, to, behind)
+    copy_places(pool, to, behind)
 
 
-def copy(pool: Any, to: torch.Tensor, behind: torch.Tensor) -> None:
+def copy_places(pool: Any, to: torch.Tensor, behind: torch.Tensor) -> None:
     """Copy keys and values to places from others: (n,) int64 each; all are read before any is written.
 
     Of one request's places a later one is never copied to where an earlier one comes from, so that a kernel

@@ -126,7 +126,7 @@ _ALWAYS: tuple[str | tuple[str, ...], ...] = (
     f"{_SPEC}.base_spec_worker:BaseSpecWorker.alloc_memory_pool",
     *_of("sglang.srt.mem_cache.memory_pool:MHATokenToKVPool", "k_buffer", "v_buffer",
          "move_kv_cache(tgt_loc, src_loc)", "use_native_move_kv_cache", "_kv_copy_config"),
-    *_of(_RUNNER, "req_to_token_pool", "token_to_kv_pool"),
+    *_of(_RUNNER, "req_to_token_pool", "token_to_kv_pool", "max_running_requests"),
     "sglang.srt.mem_cache.memory_pool:ReqToTokenPool.req_to_token",
     *_of(f"{_SCHEDULE}:ScheduleBatch", "orig_seq_lens", "multimodal_inputs"),
 )  # fmt: skip

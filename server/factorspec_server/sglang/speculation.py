@@ -38,6 +38,8 @@ EARLIER_VARIABLE = "FACTORSPEC_EARLIER"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _BREADTH, _ROWS = 7, 4, 256
+#: seconds for which a plan of a tree may guess: steps wait for it twice as long, and not longer
+_TREE_PATIENCE_S = 0.001
 _MOST = 999_999
 _LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
 #: what ``auto`` is; guesses rest where they do not pay (``guess_gate.py``)
@@ -102,7 +104,7 @@ class Speculation:
         spec = self.spec(most)
         if not spec.is_of_prompt or self.ragged is False or self.breadth == 1:
             return None
-        return replace(spec, breadth=self.breadth, places=None)
+        return replace(spec, breadth=self.breadth, places=None, patience_s=_TREE_PATIENCE_S)
 
     def spec(self, most: int) -> DraftingSpec:
         """What is drafted: chains, which is what steps can run; ``most``: inputs of a request in a step."""

@@ -14,8 +14,9 @@ from factorspec_server.sglang.guess_choice import choose
 from factorspec_server.sglang.guess_gate import GuessGate
 from factorspec_server.sglang.shapes import Shape, Shapes
 
-#: requests that are drafted trees: with more of them inputs cost more, and plans come too late for their step
-MOST_TREED = 15
+#: requests that are drafted trees: with more of them inputs cost more, and several share a constraint worker,
+#: so that plans come too late for their step
+MOST_TREED = 8
 
 
 class StepDrafts:

@@ -121,7 +121,7 @@ class FactorSpecWorker(compat.BaseSpecWorker):
         if self._trees is not None and can_copy(self._model_runner):
             runner = self._model_runner
             self._branching = Branching(runner.req_to_token_pool, runner.token_to_kv_pool)
-            self._graphs.allow_branches(MOST_BRANCHES)
+            self._graphs.allow_branches(MOST_BRANCHES, int(runner.max_running_requests))
 
     def init_attention_backends(self) -> None:
         """SGLang calls it once the model's own attention is there; that one verifies a single input."""

@@ -134,6 +134,22 @@ def test_a_service_rests_while_steps_have_no_guesses(name: PolicyName) -> None:
     assert spec.resting.is_of_prompt == spec.is_of_prompt
 
 
+def test_a_service_drafts_trees_while_branches_may_run() -> None:
+    service, told = Service(), Told()
+    chains, trees = (DraftingSpec(name="tree", breadth=breadth) for breadth in (1, 4))
+    plans = ServicePlans(cast(ConstraintService, service), WORDS, MOST, chains, trees)
+    for guesses, branches in (
+        (True, False),
+        (True, True),
+        (True, True),
+        (False, False),
+        (True, True),
+        (True, False),
+    ):
+        plans.chains([Asked(told, (), END, 5, guesses=guesses, branches=branches)])
+    assert service.drafted == [trees, chains.resting, trees, chains]
+
+
 def test_few_requests_wait_for_guesses_longer() -> None:
     service = Service()
     plans, patient = (

@@ -28,6 +28,7 @@ def test_settings_are_read_from_the_environment() -> None:
     assert Speculation.read({"FACTORSPEC_AHEAD": "0"}).ahead is False
     rows = Speculation.read({"FACTORSPEC_GUESSES": "3", "FACTORSPEC_ROWS": "64"})
     assert (rows.guesses, rows.rows) == (3, 64)
+    assert Speculation.read({"FACTORSPEC_BREADTH": "2"}).breadth == 2
     assert Speculation.read({"FACTORSPEC_STEP_LOG": "/x"}).step_log == Path("/x")
 
 
@@ -47,6 +48,7 @@ def test_settings_are_read_from_the_environment() -> None:
         ("FACTORSPEC_DRAFTING", "wide"),
         ("FACTORSPEC_GUESSES", "0"),
         ("FACTORSPEC_ROWS", "many"),
+        ("FACTORSPEC_BREADTH", "-1"),
         ("FACTORSPEC_STEP_LOG", "/nowhere/at/all"),
     ],
 )
@@ -60,6 +62,17 @@ def test_chains_are_drafted_as_wide_as_steps_are() -> None:
         spec = Speculation.read({"FACTORSPEC_DRAFTING": name}).spec(128)
         assert (spec.name, spec.width, spec.breadth, spec.places) == (name, 127, 1, 7)
     assert Speculation(guesses=2).spec(64) == DraftingSpec(name="tree", width=63, breadth=1, places=2)
+
+
+def test_trees_are_drafted_where_branches_can_run() -> None:
+    for name in get_args(PolicyName):
+        trees = Speculation.read({"FACTORSPEC_DRAFTING": name}).trees(128)
+        if name in ("branches", "text", "tree"):
+            assert trees == DraftingSpec(name=name, width=127, breadth=4, places=None, patience_s=0.001)
+        else:
+            assert trees is None
+    assert Speculation(ragged=False).trees(128) is None
+    assert Speculation(breadth=1).trees(128) is None
 
 
 def server_args(**changes: object) -> SimpleNamespace:
