@@ -83,6 +83,7 @@ ENGINES = {
     "factorspec-certain": _factorspec("certain", _WORKERS),
     "factorspec-certain-inline": _factorspec("certain", 0),
     "factorspec-tree": _factorspec("tree", _WORKERS),
+    "factorspec-chains": _factorspec("auto", _WORKERS, FACTORSPEC_BREADTH="1"),
     "factorspec-not-ahead": _factorspec("auto", _WORKERS, FACTORSPEC_AHEAD="0"),
     "factorspec-uniform": _factorspec("auto", _WORKERS, FACTORSPEC_RAGGED="0"),
     "factorspec-off": EngineKind("--grammar-backend factorspec", relations=True),
