@@ -34,7 +34,7 @@ class DraftingSpec:
     Attributes:
         name: of the policy; see ``drafting_policy``.
         width: most tokens drafted behind a certain run.
-        breadth: most guesses at one position, 1 makes chains; None: any number.
+        breadth: most guesses at one position, 1 makes chains; None: any number (see ``TreeOptions``).
         places: most positions of one plan that are guessed; None: any number.
         cost_points: seconds of a step by tokens of one request, ascending, as in ``CostModel``; empty: all
             that there is room for is worth running.

@@ -43,7 +43,8 @@ class TreeOptions:
     Attributes:
         branches: draft choices between values.
         text: draft free text.
-        breadth: most guesses at one position; 1 makes chains.
+        breadth: most guesses at one position; 1 makes chains. Of free text that is guessed from the request
+            itself there is then but the likeliest: others hardly ever stand, and take the time of what would.
         places: most positions of one plan that are guessed; None: any number.
         width: most tokens drafted behind the certain run; None: as many as the session allows.
         cost: seconds of a step by tokens; None: as many as the width has room for are worth running.
@@ -117,7 +118,8 @@ class Tree:
             guesses = told if self._is_enough(told) else mixed(told, self._of_request(position))
         self._num_guessed += bool(guesses)
         guesses.sort(key=lambda guess: -guess.weight)
-        return guesses[: self.options.breadth]
+        breadth = self.options.breadth
+        return guesses[: 1 if breadth is not None and position.free and not told else breadth]
 
     def _of_earlier(self, position: Position) -> list[Guess]:
         is_drafted = self.options.text if position.free else self.options.branches

@@ -38,9 +38,9 @@ EARLIER_VARIABLE = "FACTORSPEC_EARLIER"
 DRAFTINGS: tuple[DraftingName, ...] = (*get_args(PolicyName), "auto")
 
 _GUESSES, _BREADTH, _ROWS = 7, 4, 256
+_MOST = 999_999
 #: seconds for which a plan of a tree may guess: steps wait for it twice as long, and not longer
 _TREE_PATIENCE_S = 0.001
-_MOST = 999_999
 _LEAST_DRAWS = "SYNC_TOKEN_IDS_ACROSS_TP"
 #: what ``auto`` is; guesses rest where they do not pay (``guess_gate.py``)
 _BEST: PolicyName = "tree"

@@ -89,6 +89,16 @@ def test_branches_are_drafted_with_what_is_certain_behind_them_the_likeliest_fir
     assert {'Oslo"}', 'Rome"}'}.isdisjoint(paths(tree(width=60, branches=False).plan(session)))
 
 
+def test_few_guesses_at_a_place_are_spent_on_choices_and_not_on_text() -> None:
+    for written, most in (('{"note": "the night', 1), ('{"note": "x", "city": "', 2)):
+        session = decoder().session()
+        session.commit(vocabulary().encode(written))
+        for breadth, wanted in ((2, most), (None, 2)):
+            plan = tree(width=60, breadth=breadth).plan(session)
+            sizes = [len(choice.children) for choice in plan.choices if choice.free == (most == 1)]
+            assert max(sizes) == wanted or (breadth is None and max(sizes) > 2)
+
+
 def test_no_text_is_guessed_where_that_is_switched_off() -> None:
     session = decoder().session()
     session.commit(vocabulary().encode('{"note": "the night'))
