@@ -11,7 +11,7 @@ import os
 import random
 import urllib.request
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -23,6 +23,7 @@ from tests.sglang.test_real_server import PLAIN, Note, meeting, trip
 
 URL = os.environ.get("FACTORSPEC_SGLANG_URL", "")
 TIMEOUT_S = 500.0
+RANKS = int(os.environ.get("FACTORSPEC_SGLANG_RANKS", "1"))
 #: guesses rest where they do not pay, and late ones are left out: so many requests may go without
 TRIES = 60
 
@@ -96,6 +97,26 @@ def test_no_more_steps_than_choices_and_guesses_are_counted(client: OpenAI) -> N
         assert report["tokens_run"] - report["in_vain"] == report["tokens"]
         assert sum(kind["drafted"] for kind in report["drafts"].values()) <= report["tokens_run"]
         assert report["model_steps"] + report["fill_steps"] <= report["choice_points"] + 4
+
+
+@pytest.mark.skipif(RANKS > 1, reason="branches run on one rank alone")
+def test_several_values_are_tried_in_one_step(client: OpenAI) -> None:
+    """Of one choice more than one value is guessed, which chains cannot; the answer is that of no guess."""
+
+    class Place(BaseModel):
+        city: Literal["Rome on the Tiber", "Oslo by the fjord", "Bern below the Alps", "Lima by the sea"]
+
+    reference = told(client, **wishes(Place), logprobs=True)
+    for _ in range(TRIES):
+        answer = client.chat.completions.create(model=model_of(client), **wishes(Place))
+        assert [(answer.choices[0].message.content, answer.choices[0].finish_reason)] == reference
+        report = answer.model_dump()["factorspec"]["report"]
+        assert report["accepted"] <= report["choice_points"]
+        assert report["tokens_run"] - report["in_vain"] == report["tokens"]
+        if report["guessed"] > report["choice_points"]:
+            break
+    else:
+        pytest.fail("nothing was ever tried beside the likeliest value")
 
 
 def test_a_record_that_comes_again_takes_fewer_steps_until_caches_are_emptied(client: OpenAI) -> None:

@@ -73,6 +73,7 @@ class StepSharing:
     def tell(self, chains: Sequence[Chain], shape: Shape, requests: Sequence[Any]) -> None:
         """Let the others know the step of these requests."""
         if self._ranks is not None:
+            assert not any(chain.branches for chain in chains), "other ranks hear of chains alone"
             ended = {id(request) for request in self._ended}
             places = [at for at, request in enumerate(requests) if id(request) in ended]
             self._ended = []
