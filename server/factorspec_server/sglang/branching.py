@@ -21,15 +21,15 @@ class Branching:
     """Rows of places that belong to no request; see ``step_branches.py``.
 
     Args:
-        places: SGLang's ``req_to_token_pool``, which nobody else has looked at yet; gets further rows, that
-            it gives to nobody.
+        places: SGLang's ``req_to_token_pool``; its table gets further rows, that it gives to nobody. Newer
+            releases have told others of the table already, so it stays the same object.
         pool: of keys and values.
     """
 
     def __init__(self, places: Any, pool: Any) -> None:
         table: torch.Tensor = places.req_to_token
         self._first = len(table)
-        places.req_to_token = torch.cat((table, table.new_zeros((MOST_BRANCHES, table.shape[1]))))
+        table.data = torch.cat((table, table.new_zeros((MOST_BRANCHES, table.shape[1]))))
         self._places = places
         self._pool = pool
         nowhere = table.new_zeros(1, dtype=torch.int64)

@@ -17,7 +17,7 @@ from factorspec_server.drafting import Allowed, CostModel
 from factorspec_server.drafting.seam import Choice, DraftKind, Plan
 from factorspec_server.sglang import branching, kv_copies
 from factorspec_server.sglang.acceptance import Branches, accept
-from factorspec_server.sglang.branching import MOST_BRANCHES
+from factorspec_server.sglang.branching import MOST_BRANCHES, Branching
 from factorspec_server.sglang.chains import Branch, Chain, Decision, chain_of
 from factorspec_server.sglang.guess_choice import choose
 from factorspec_server.sglang.shapes import ManyRows, Shapes
@@ -28,7 +28,7 @@ from factorspec_server.sglang.step_tensors import StepTensors
 from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, random_alternatives
 from tests.server.sglang.test_plain_step import modules
-from tests.server.sglang.test_verify_step import Served, by_token, run_ahead, run_to_the_end
+from tests.server.sglang.test_verify_step import Model, Served, by_token, run_ahead, run_to_the_end
 
 __all__ = ["modules"]
 
@@ -270,3 +270,15 @@ def test_without_a_request_s_place_nothing_is_copied_there() -> None:
     want = torch.arange(40)
     want[torch.tensor([3, 4, 5])] = torch.tensor([5, 6, 7])  # 21, 22, 23 behind 10
     assert cache.tolist() == want.tolist()
+
+
+def test_whoever_holds_the_table_of_places_sees_its_further_rows() -> None:
+    """SGLang 0.5.23 gives it to what attention reads places with, before there are branches."""
+    model = Model(2)
+    held = model.req_to_token
+    before = held.tolist()
+    Branching(model.places, SimpleNamespace(k_buffer=[model.cache], v_buffer=[]))
+    assert model.req_to_token is held
+    assert (held[:2].tolist(), len(held), int(held[2:].abs().sum())) == (before, 2 + MOST_BRANCHES, 0)
+    model.req_to_token[1, 3] = 7
+    assert int(held[1, 3]) == 7
