@@ -15,6 +15,7 @@ suffice. Steps without guesses are among the candidates, as ``Shapes`` has them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from operator import add
 from typing import NamedTuple, Self
 
@@ -92,7 +93,7 @@ class _Parts(NamedTuple):
     Attributes:
         sizes: (parts,) tokens.
         starts: (parts,) tokens of the request in front.
-        chances: (parts,) float.
+        chances: (parts,) float; none is likelier than what it runs behind.
         guessed: (parts,) 1 where it begins with a guess.
         entries: (parts,) index of the entry, request by request.
         begins: (parts,) 1 where a branch begins.
@@ -114,13 +115,16 @@ class _Parts(NamedTuple):
         entry = 0
         for chain in chains:
             start, head, first = 0, 0, 1.0  # of a branch a token stands in front of its chain
+            behind: list[list[float]] = []  # of each entry, its parts' chances
             for at, each in enumerate(chain.entries):
                 if at:
-                    head, first = 1, chain.branches[at - 1].chance
+                    branch = chain.branches[at - 1]
+                    head, first = 1, min(branch.chance, behind[branch.parent][branch.decision + 1])
                 size = len(each.tokens) + head
                 guesses = [decision for decision in each.decisions if decision.offset < len(each.tokens)]
                 bounds = [0, *(guess.offset + head for guess in guesses), size]
-                chances = [first, *(guess.chance for guess in guesses)]
+                chances = [*accumulate((guess.chance for guess in guesses), min, initial=first)]
+                behind.append(chances)
                 found += [
                     (
                         bounds[n + 1] - bounds[n],

@@ -221,6 +221,22 @@ def test_branches_run_where_there_is_room_for_them() -> None:
     assert few[0].num_drafted == 7
 
 
+def test_what_is_likelier_than_what_it_runs_behind_takes_no_place_of_others() -> None:
+    """Chances of a plan descend; where they do not, a step has no more rows and entries than it may."""
+    behind = Chain((22, 23), (Decision(1, ANY, 0.9), Decision(2, ANY)))  # 21 itself is unlikely
+    rising = (Decision(1, ANY, 0.01), Decision(2, ANY, 0.8), Decision(3, ANY, 0.9), Decision(4, ANY))
+    odd = Chain((10, 11, 12, 13), rising, branches=(Branch(0, 1, 21, behind, 0.04),))
+    for entries in range(1, 4):
+        for rows in range(1, 9):
+            for cost in (FLAT, CostModel(((1, 1.0), (4, 2.5), (9, 5.0)))):
+                few = shapes(entries=entries, rows=rows)
+                assert few.many is not None
+                dear = replace(few, ragged=cost, many=replace(few.many, ragged=cost))
+                (chain,) = choose(dear, [odd]).of([odd])
+                assert len(chain.entries) <= entries
+                assert sum(each.num_rows for each in chain.entries) <= max(1, rows)
+
+
 def test_branches_do_not_run_where_inputs_cost_more_than_they_bring() -> None:
     dear = CostModel(((1, 1.0), (4, 1.01), (5, 10.0), (9, 20.0)))
     some = shapes()
