@@ -122,16 +122,23 @@ class Chain:
         return not self.decisions or self.decisions[0].offset == len(self.tokens)
 
     def cut(self, most: int) -> Chain:
-        """At most ``most`` tokens: the chain's first ones, and of its branches, in order, what there is room
-        for. What comes behind them is known or decided as before.
+        """What runs in ``most`` places: the chain's first tokens, and of its branches what there is room for,
+        in order. What comes behind them is known or decided as before.
+
+        Branches run behind the places of the longest path (``step_branches.py``), so that it takes more
+        than the tokens' number if one is longer than the chain.
         """
         if not self.branches:
             return self._cut(most)
-        left = most - len(self.tokens)
+        longest, left, befores = len(self.tokens), most, [0]
         sizes = [most]
         for branch in self.branches:
-            sizes.append(max(0, min(left, branch.size)))
-            left -= branch.size
+            shared = befores[branch.parent] + self.entries[branch.parent].decisions[branch.decision].offset
+            befores.append(shared + 1)
+            size = max(0, min(branch.size, left - longest, (left - shared) // 2))
+            longest = max(longest, shared + size)
+            left -= size
+            sizes.append(size)
         return self.pruned(sizes)
 
     def pruned(self, sizes: Sequence[int]) -> Chain:

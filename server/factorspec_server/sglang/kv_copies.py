@@ -50,11 +50,7 @@ def keep_paths(
 
 
 def copy_places(pool: Any, to: torch.Tensor, behind: torch.Tensor) -> None:
-    """Copy keys and values to places from others: (n,) int64 each; all are read before any is written.
-
-    Of one request's places a later one is never copied to where an earlier one comes from, so that a kernel
-    that works through them part by part is right as well.
-    """
+    """Copy keys and values to places from others, none of which is copied to: (n,) int64 each."""
     if to.device.type == "cpu":
         for buffer in (*pool.k_buffer, *pool.v_buffer):
             buffer[to] = buffer[behind]

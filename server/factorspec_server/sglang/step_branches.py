@@ -5,11 +5,12 @@ names. A branch is such a chain with a row of its own: the places of its request
 those where the tokens before it on its path run in this very step, and its own. Keys and values are written
 before any are read, layer by layer, so it finds those of its path::
 
-    request    … l │ a b c d        row       … 0 1 2 3 4     inputs stand where the request has room,
-    branch         │   e f          its row   … 0 1 5 6       the chain's first, then branch by branch
+    request    … l │ a b c d        row       … 0 1 2 3 4     inputs stand where the request has room, the
+    branch         │   e f          its row   … 0 1 5 6       chain's first, then behind the places of the
+                                                              longest path branch by branch
 
 Where a branch stands in the end, keys and values of its path are copied to where they belong
-(``kv_copies.py``); rows of requests are never changed.
+(``kv_copies.py``), from places that none is copied to; rows of requests are never changed.
 
 Source of the step: Miao et al., SpecInfer (2024), verify trees under a tree mask; here no kernel needs one.
 """
@@ -42,8 +43,8 @@ class StepBranches:
         parents, decisions: (N,) the entry that each hangs from, and the index of the decision there.
         heads: (N,) its first token.
         paths: (N,) all tokens of its path.
-        nodes: (N,) of each token of its path, where it runs: n-th of the request's tokens in this step,
-            its last one being 0.
+        nodes: (N,) of each token of its path, where it runs: at the n-th place from the request's last
+            token on, which has 0.
     """
 
     num_requests: int
@@ -72,7 +73,7 @@ class StepBranches:
         for owner, chain in enumerate(chains):
             own = [owner]  # where its entries stand
             every = [([*chain.tokens], [*range(1, len(chain.tokens) + 1)], 0)]
-            ran = len(chain.tokens)
+            ran = _longest(chain)
             for branch in chain.branches:
                 path, places, before = every[branch.parent]
                 parent = chain.entries[branch.parent]
@@ -129,9 +130,8 @@ class StepBranches:
 
     @property
     def most_nodes(self) -> int:
-        """Most tokens of a request in this step, its last one included."""
-        sizes = np.array([len(entry.tokens) + 1 for entry in self.entries])
-        return int(np.bincount(self.owners, weights=sizes).max())
+        """Most places of a request in this step, that of its last token included."""
+        return 1 + max(*map(max, self.nodes), self.longest)
 
     def sizes(self, stride: int) -> tuple[int, ...]:
         """Sizes of its parts in the step's block; ``stride``: of the step."""
@@ -153,3 +153,11 @@ class StepBranches:
         for at, (path, ran) in enumerate(zip(self.paths, self.nodes, strict=True)):
             tokens[first + at, : len(path)] = path
             places[at, 1 : 1 + len(path)] = ran
+
+
+def _longest(chain: Chain) -> int:
+    """Tokens of the longest path of a request."""
+    befores, entries = [0], chain.entries
+    for branch in chain.branches:
+        befores.append(befores[branch.parent] + entries[branch.parent].decisions[branch.decision].offset + 1)
+    return max(before + len(entry.tokens) for before, entry in zip(befores, entries, strict=True))

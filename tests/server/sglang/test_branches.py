@@ -28,7 +28,7 @@ from factorspec_server.sglang.step_tensors import StepTensors
 from tests.server.engines.random_trees import RandomTrees
 from tests.server.engines.toy_session import ToySession, random_alternatives
 from tests.server.sglang.test_plain_step import modules
-from tests.server.sglang.test_verify_step import Model, Served, by_token, run_ahead, run_to_the_end
+from tests.server.sglang.test_verify_step import MOST, Model, Served, by_token, run_ahead, run_to_the_end
 
 __all__ = ["modules"]
 
@@ -58,8 +58,16 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found["steps"] += 1
         found["deep"] += branches.depth > 1
         found["in branches"] += int((entries >= len(places)).sum())
+        assert places.shape[1] <= MOST  # the last token's, and as many as a request has room for
         original(pool, places, branches, entries)
 
+    def copy_places(pool: Any, to: torch.Tensor, behind: torch.Tensor) -> None:
+        """A kernel may write one place before it has read the next."""
+        assert not (set(to.tolist()) & set(behind.tolist())) - {0}
+        copied(pool, to, behind)
+
+    copied = kv_copies.copy_places
+    monkeypatch.setattr(kv_copies, "copy_places", copy_places)
     monkeypatch.setattr(branching, "keep_paths", keep_paths)
     return found
 
@@ -139,8 +147,8 @@ def test_a_plan_with_several_guesses_becomes_branches() -> None:
 def test_what_hangs_from_nothing_is_cut_with_it() -> None:
     whole = tree()
     assert whole.num_drafted == 8
-    assert whole.cut(8) == whole
-    assert [branch.token for branch in whole.cut(7).branches] == [21, 32]
+    assert whole.cut(9) == whole  # a place more than tokens: the longest path has four, the chain three
+    assert [branch.token for branch in whole.cut(8).branches] == [21, 32]
     cut = whole.cut(5)  # of the first branch two tokens run; what would hang from its guess does still
     assert (cut.num_drafted, [branch.token for branch in cut.branches]) == (5, [21])
     assert cut.branches[0].chain == Chain((22,), whole.branches[0].chain.decisions[:1], 23)
@@ -160,7 +168,7 @@ def test_paths_and_where_their_tokens_run() -> None:
     chains = [Chain((7,), (), 8), tree()]
     found = StepBranches.of(chains)
     assert found is not None
-    assert (found.num_requests, found.count, found.depth, found.longest, found.most_nodes) == (2, 3, 2, 4, 9)
+    assert (found.num_requests, found.count, found.depth, found.longest, found.most_nodes) == (2, 3, 2, 4, 10)
     assert found.owners.tolist() == [0, 1, 1, 1, 1]
     assert found.numbers.tolist() == [0, 0, 1, 2, 3]
     assert found.befores.tolist() == [0, 0, 2, 3, 2]
@@ -168,7 +176,7 @@ def test_paths_and_where_their_tokens_run() -> None:
     assert found.decisions == [0, 0, 0]
     assert found.heads == [21, 32, 41]
     assert found.paths == [[10, 21, 22, 23], [10, 21, 32], [10, 41]]
-    assert found.nodes == [[1, 4, 5, 6], [1, 4, 7], [1, 8]]
+    assert found.nodes == [[1, 5, 6, 7], [1, 5, 8], [1, 9]]  # 4 is left: a path may be as long
     assert StepBranches.of([Chain()]) is None
 
 
@@ -281,10 +289,10 @@ def test_without_a_request_s_place_nothing_is_copied_there() -> None:
     assert step.branches is not None
     cache = torch.arange(40)
     pool = SimpleNamespace(k_buffer=[cache], v_buffer=[])
-    places = torch.stack((torch.arange(1, 10), torch.tensor([20, 21, 5, 6, 7, 8, 9, 3, 4])))
+    places = torch.stack((torch.arange(1, 11), torch.tensor([20, 21, 5, 6, 7, 8, 9, 3, 4, 11])))
     kv_copies.keep_paths(pool, places, step.branches, torch.tensor([2, 1]))
     want = torch.arange(40)
-    want[torch.tensor([3, 4, 5])] = torch.tensor([5, 6, 7])  # 21, 22, 23 behind 10
+    want[torch.tensor([3, 4, 5])] = torch.tensor([6, 7, 8])  # 21, 22, 23 behind 10, which stays
     assert cache.tolist() == want.tolist()
 
 
