@@ -27,11 +27,16 @@ def grammar_asked(original: Callable[..., Any], manager: Any, request: Any) -> A
     Batches alone may have a list of keys, one for each text; SGLang looks no closer, and its cache ends with
     the scheduler where it meets one.
     """
+    own = getattr(request, "cache_salt", None)  # newer releases do not join the two
+    if not isinstance(own, str | None):
+        request.set_finish_with_abort(f"cache_salt must be a string, not a {type(own).__name__}")
+        request.cache_salt = None
+        return False
     if not isinstance(request.extra_key, str | None):
         request.set_finish_with_abort(f"extra_key must be a string, not a {type(request.extra_key).__name__}")
         request.extra_key = None
         return False
-    before = _asked.set(salt_of(request.extra_key))
+    before = _asked.set(salt_of(f"{own or ''}{request.extra_key or ''}" or None))
     try:
         return original(manager, request)
     finally:

@@ -60,6 +60,22 @@ def test_each_grammar_is_made_with_its_request_s_salt() -> None:
     assert asked_salt() is None
 
 
+def test_where_sglang_does_not_join_salts_they_are_joined_here() -> None:
+    """Releases behind 0.5.16 keep ``cache_salt`` beside ``extra_key``."""
+    with ThreadPoolExecutor(1) as pool:
+        manager = Manager(pool)
+        for salt, key in (("a", None), (None, "a"), ("a", "x"), (None, None)):
+            asking = request(key)
+            asking.cache_salt = salt
+            assert grammar_asked(Manager.asks, manager, asking) is True
+        found = [made.result() for made in manager.made]
+        wrong = request(None)
+        wrong.cache_salt = ["a"]
+        assert grammar_asked(Manager.asks, manager, wrong) is False
+    assert found == [salt_of("a"), salt_of("a"), salt_of("ax"), None]
+    assert wrong.aborted == ["cache_salt must be a string, not a list"]
+
+
 def test_the_salt_is_gone_where_asking_fails() -> None:
     def fails(manager: object, request: object) -> bool:
         raise RuntimeError
