@@ -97,6 +97,16 @@ class Chain:
         return [self, *(branch.chain for branch in self.branches)] if self.branches else (self,)
 
     @property
+    def befores(self) -> Sequence[int]:
+        """Of each entry, the tokens of the request's path in front of its first decision or token: 0 of the
+        chain, of a branch one more than it shares with the others.
+        """
+        found, entries = [0], self.entries
+        for branch in self.branches:
+            found.append(found[branch.parent] + entries[branch.parent].decisions[branch.decision].offset + 1)
+        return found
+
+    @property
     def num_drafted(self) -> int:
         """Tokens that run behind the request's last one, branches included."""
         return len(self.tokens) + sum(branch.size for branch in self.branches)
@@ -130,11 +140,10 @@ class Chain:
         """
         if not self.branches:
             return self._cut(most)
-        longest, left, befores = len(self.tokens), most, [0]
+        longest, left = len(self.tokens), most
         sizes = [most]
-        for branch in self.branches:
-            shared = befores[branch.parent] + self.entries[branch.parent].decisions[branch.decision].offset
-            befores.append(shared + 1)
+        for branch, before in zip(self.branches, self.befores[1:], strict=True):
+            shared = before - 1
             size = max(0, min(branch.size, left - longest, (left - shared) // 2))
             longest = max(longest, shared + size)
             left -= size

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,7 @@ class StepBranches:
         entries: (E,) chains.
         owners: (E,) the request of each.
         numbers: (E,) of each among those of its request: 0 of chains.
-        befores: (E,) tokens of the request's path in front of the entry's first decision or token: 0 of
-            chains, of branches one more than they share with others.
+        befores: (E,) of each ``Chain.befores``.
         parents, decisions: (N,) the entry that each hangs from, and the index of the decision there.
         heads: (N,) its first token.
         paths: (N,) all tokens of its path.
@@ -72,23 +72,23 @@ class StepBranches:
         nodes: list[list[int]] = []
         for owner, chain in enumerate(chains):
             own = [owner]  # where its entries stand
-            every = [([*chain.tokens], [*range(1, len(chain.tokens) + 1)], 0)]
-            ran = _longest(chain)
-            for branch in chain.branches:
-                path, places, before = every[branch.parent]
-                parent = chain.entries[branch.parent]
-                shared = before + parent.decisions[branch.decision].offset
-                size = branch.size
+            every = [([*chain.tokens], [*range(1, len(chain.tokens) + 1)])]
+            own_befores = chain.befores
+            lengths = [len(entry.tokens) for entry in chain.entries]
+            ran = max(map(add, own_befores, lengths))  # behind the places of the longest path
+            for branch, before in zip(chain.branches, own_befores[1:], strict=True):
+                path, places = every[branch.parent]
+                shared, size = before - 1, branch.size
                 path = [*path[:shared], branch.token, *branch.chain.tokens]
                 places = [*places[:shared], *range(ran + 1, ran + 1 + size)]
                 ran += size
-                every.append((path, places, shared + 1))
+                every.append((path, places))
                 parents.append(own[branch.parent])
                 numbers.append(len(own))
                 own.append(len(entries))
                 entries.append(branch.chain)
                 owners.append(owner)
-                befores.append(shared + 1)
+                befores.append(before)
                 decisions.append(branch.decision)
                 heads.append(branch.token)
                 paths.append(path)
@@ -153,11 +153,3 @@ class StepBranches:
         for at, (path, ran) in enumerate(zip(self.paths, self.nodes, strict=True)):
             tokens[first + at, : len(path)] = path
             places[at, 1 : 1 + len(path)] = ran
-
-
-def _longest(chain: Chain) -> int:
-    """Tokens of the longest path of a request."""
-    befores, entries = [0], chain.entries
-    for branch in chain.branches:
-        befores.append(befores[branch.parent] + entries[branch.parent].decisions[branch.decision].offset + 1)
-    return max(before + len(entry.tokens) for before, entry in zip(befores, entries, strict=True))

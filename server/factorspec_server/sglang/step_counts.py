@@ -87,15 +87,11 @@ def _guesses(chain: Chain, stands: int, entry: int) -> Iterator[tuple[DraftKind,
         branch = chain.branches[at - 1]
         left[branch.parent] = branch.decision
         at = branch.parent
-    before = [0]
-    for number, each in enumerate(chain.entries):
-        if number:
-            branch = chain.branches[number - 1]
-            offset = before[branch.parent] + chain.entries[branch.parent].decisions[branch.decision].offset
-            before.append(offset + 1)
-            yield branch.kind, number == entry or number in left
+    for number, (each, before) in enumerate(zip(chain.entries, chain.befores, strict=True)):
         is_on_path = number == entry or number in left
+        if number:
+            yield chain.branches[number - 1].kind, is_on_path
         for at, decision in enumerate(each.decisions):
             if decision.offset < len(each.tokens):
-                stood = before[number] + decision.offset < stands and at < left.get(number, at + 1)
+                stood = before + decision.offset < stands and at < left.get(number, at + 1)
                 yield decision.kind, is_on_path and stood
